@@ -1,0 +1,3 @@
+//! Measurements: `cargo run --release -p tourbillon-bench -- NAME [--quick] [--json]`.
+
+fn main() {}

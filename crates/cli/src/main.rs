@@ -1,0 +1,3 @@
+//! The `tourbillon` command.
+
+fn main() {}

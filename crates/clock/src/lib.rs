@@ -1,0 +1,1 @@
+//! The only reader of clocks: system, boot-time and manual.

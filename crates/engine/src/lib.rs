@@ -1,0 +1,1 @@
+//! The durable scheduler as a pure state machine.

@@ -1,0 +1,1 @@
+//! What surrounds the engine: runner, store threads, targets.

@@ -1,0 +1,1 @@
+//! When next? Cron dialects, intervals, calendars and daylight saving, as pure functions.

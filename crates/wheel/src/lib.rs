@@ -1,0 +1,1 @@
+//! Timing wheels and other timer queues: no clock, no threads, no dependencies.

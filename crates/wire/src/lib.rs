@@ -1,0 +1,1 @@
+//! Documents of the HTTP API, shared by server and client.

@@ -1,0 +1,3 @@
+//! Build, test and release chores: `cargo xtask help`.
+
+fn main() {}
