@@ -5,7 +5,7 @@
 //! compare-and-set on (row, version), under the epochs of the unit's shards.
 
 use crate::id::{Epoch, NamespaceId, Seq, Shard, TaskId};
-use crate::queue::{QueueConfig, QueueRecord};
+use crate::queue::QueueRecord;
 use crate::schedule::ScheduleRecord;
 use crate::state::State;
 use crate::stats::StatsDelta;
