@@ -112,9 +112,9 @@ pub enum AttemptOutcome {
     Succeeded,
     /// It did not.
     Failed,
-    /// It took longer than its timeout, or its claim ran out.
+    /// It took longer than its timeout.
     TimedOut,
-    /// Its node or worker died.
+    /// Its node or worker died: for a worker, its claim ran out.
     Lost,
     /// It was stopped on request.
     Cancelled,

@@ -6,7 +6,7 @@
 
 use crate::id::{Epoch, NamespaceId, Seq, Shard, TaskId};
 use crate::queue::QueueRecord;
-use crate::schedule::ScheduleRecord;
+use crate::schedule::{Cursor, ScheduleRecord};
 use crate::state::State;
 use crate::stats::StatsDelta;
 use crate::task::{AttemptRecord, NewTask, OpenAttempt, Output, SkippedRun, TaskSpec};
@@ -103,6 +103,15 @@ pub enum Write {
         /// Its definition from now on.
         spec: Box<TaskSpec>,
     },
+    /// A scheduled task that never started is deleted without a trace: the waiting occurrence of
+    /// a schedule that is paused, edited or deleted. It never came to be, so the same logical
+    /// time may be planned again.
+    Discard {
+        /// The task.
+        seq: Seq,
+        /// The version it must have.
+        version: u32,
+    },
     /// Due rows that memory has no room for: marked, and found again by
     /// [`crate::Store::load_overdue`]. Rows that are no longer scheduled are passed over; no
     /// version changes.
@@ -133,6 +142,15 @@ pub enum Write {
     /// Creates (version 0) or replaces a schedule, compare-and-set on `version`. The stored
     /// version becomes one more.
     PutSchedule(Box<ScheduleRecord>),
+    /// Moves a schedule on: only its cursor changes. The stored version becomes one more.
+    Advance {
+        /// Its uid.
+        uid: u128,
+        /// The version it must have.
+        version: u32,
+        /// Where it stands now.
+        cursor: Cursor,
+    },
     /// Removes a schedule.
     DeleteSchedule {
         /// Its uid.
