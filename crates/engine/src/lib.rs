@@ -1,1 +1,2 @@
 //! The durable scheduler as a pure state machine.
+pub mod api;

@@ -1,1 +1,2 @@
 //! What surrounds the engine: runner, store threads, targets.
+pub mod api;
