@@ -1,0 +1,489 @@
+//! Storage for timers: stable indices, entries reused at once, memory given back.
+//!
+//! Entries live in pages of 256. Growing adds a page and copies nothing, so no insertion
+//! pays for a doubling. Freeing the last entry of a page frees the page, except for one that is
+//! kept so that a population swinging around a page's edge does not allocate each time.
+//! Always: an index stays with its item until the item is removed; pages with room form one
+//! doubly linked list, and the vacant entries of a page form one singly linked list.
+//! It deliberately never moves an item, so one long-lived item keeps its page.
+
+use crate::Key;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
+
+/// No index, no page: the end of a list.
+pub(crate) const NIL: u32 = u32::MAX;
+
+const PAGE_BITS: u32 = 8;
+const PAGE_ENTRIES: usize = 1 << PAGE_BITS;
+/// One page short of what `u32` can number, so that no index equals `NIL`.
+const PAGES_MAX: usize = (1 << (32 - PAGE_BITS)) - 1;
+
+/// Items named by [`Key`]s, each with a label of two bytes for the owner's use; the label lies
+/// in what would otherwise be padding.
+pub(crate) struct Slab<E> {
+    pages: Vec<Page<E>>,
+    len: usize,
+    /// Pages that hold entries.
+    held: usize,
+    /// The generation given out last.
+    generation: u32,
+    /// First of the pages with a vacant entry.
+    room: u32,
+    /// A page without items that is kept allocated.
+    spare: u32,
+    /// First of the page numbers whose memory has been given back.
+    released: u32,
+}
+
+struct Page<E> {
+    entries: Option<Box<[Entry<E>; PAGE_ENTRIES]>>,
+    /// First vacant entry of the page.
+    free: u32,
+    live: u32,
+    /// Neighbours in the list of pages with room; `next` also links the released pages.
+    prev: u32,
+    next: u32,
+}
+
+enum Entry<E> {
+    Vacant {
+        next: u32,
+    },
+    Occupied {
+        generation: NonZeroU32,
+        label: u16,
+        item: E,
+    },
+}
+
+const fn split(index: u32) -> (usize, usize) {
+    ((index >> PAGE_BITS) as usize, index as usize % PAGE_ENTRIES)
+}
+
+impl<E> Slab<E> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            pages: Vec::new(),
+            len: 0,
+            held: 0,
+            generation: 0,
+            room: NIL,
+            spare: NIL,
+            released: NIL,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.held * PAGE_ENTRIES
+    }
+
+    /// Stores an item. O(1).
+    ///
+    /// Panics when 2^32 - 256 entries are in use.
+    pub(crate) fn insert(&mut self, label: u16, item: E) -> Key {
+        if self.room == NIL {
+            self.add_page();
+        }
+        let number = self.room;
+        if self.spare == number {
+            self.spare = NIL;
+        }
+        let generation = self.next_generation();
+        let page = &mut self.pages[number as usize];
+        let offset = page.free;
+        let entry = &mut entries_mut(page)[offset as usize % PAGE_ENTRIES];
+        let Entry::Vacant { next } = *entry else {
+            unreachable!("the free list of page {number} leads to a used entry");
+        };
+        *entry = Entry::Occupied {
+            generation,
+            label,
+            item,
+        };
+        page.free = next;
+        page.live += 1;
+        if next == NIL {
+            self.unlink_room(number);
+        }
+        self.len += 1;
+        Key::new(number << PAGE_BITS | offset, generation)
+    }
+
+    /// Removes the item at an index that is in use. O(1).
+    pub(crate) fn remove_at(&mut self, index: u32) -> (Key, u16, E) {
+        let (number, offset) = split(index);
+        let page = &mut self.pages[number];
+        let next = page.free;
+        let entry = core::mem::replace(&mut entries_mut(page)[offset], Entry::Vacant { next });
+        let Entry::Occupied {
+            generation,
+            label,
+            item,
+        } = entry
+        else {
+            unreachable!("entry {index} is not in use");
+        };
+        page.free = offset as u32;
+        page.live -= 1;
+        self.len -= 1;
+        let empty = page.live == 0;
+        if next == NIL {
+            self.link_room(number as u32);
+        }
+        if empty {
+            if self.spare == NIL {
+                self.spare = number as u32;
+            } else {
+                self.release(number as u32);
+            }
+        }
+        (Key::new(index, generation), label, item)
+    }
+
+    pub(crate) fn get(&self, key: Key) -> Option<&E> {
+        match self.entry(key.index())? {
+            Entry::Occupied {
+                generation, item, ..
+            } if generation.get() == key.generation() => Some(item),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut E> {
+        let (number, offset) = split(key.index());
+        match &mut self.pages.get_mut(number)?.entries.as_mut()?[offset] {
+            Entry::Occupied {
+                generation, item, ..
+            } if generation.get() == key.generation() => Some(item),
+            _ => None,
+        }
+    }
+
+    /// The key, label and item at an index that is in use.
+    pub(crate) fn at(&self, index: u32) -> (Key, u16, &E) {
+        match self.entry(index) {
+            Some(Entry::Occupied {
+                generation,
+                label,
+                item,
+            }) => (Key::new(index, *generation), *label, item),
+            _ => unreachable!("entry {index} is not in use"),
+        }
+    }
+
+    /// The label and item at an index that is in use, to be changed.
+    pub(crate) fn at_mut(&mut self, index: u32) -> (&mut u16, &mut E) {
+        let (number, offset) = split(index);
+        match &mut entries_mut(&mut self.pages[number])[offset] {
+            Entry::Occupied { label, item, .. } => (label, item),
+            Entry::Vacant { .. } => unreachable!("entry {index} is not in use"),
+        }
+    }
+
+    /// Takes all items out, page by page, giving the memory of each page back when done with
+    /// it. Generations go on from where they are.
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = (Key, E)> + use<E> {
+        let generation = self.generation;
+        let taken = core::mem::replace(
+            self,
+            Self {
+                generation,
+                ..Self::new()
+            },
+        );
+        taken
+            .pages
+            .into_iter()
+            .enumerate()
+            .flat_map(|(number, page)| {
+                let entries = page
+                    .entries
+                    .map(|entries| (entries as Box<[Entry<E>]>).into_vec());
+                entries
+                    .into_iter()
+                    .flatten()
+                    .enumerate()
+                    .filter_map(move |(offset, entry)| match entry {
+                        Entry::Occupied {
+                            generation, item, ..
+                        } => {
+                            let index = (number << PAGE_BITS | offset) as u32;
+                            Some((Key::new(index, generation), item))
+                        }
+                        Entry::Vacant { .. } => None,
+                    })
+            })
+    }
+
+    /// Gives back the spare page and the tail of the page table. O(pages).
+    pub(crate) fn compact(&mut self) {
+        if self.spare != NIL {
+            let spare = core::mem::replace(&mut self.spare, NIL);
+            self.release(spare);
+        }
+        while self.pages.last().is_some_and(|page| page.entries.is_none()) {
+            self.pages.pop();
+        }
+        self.pages.shrink_to_fit();
+        // Linked from the highest down, so that the lowest numbers are used first and
+        // the table's tail can shrink again.
+        self.released = NIL;
+        for number in (0..self.pages.len()).rev() {
+            if self.pages[number].entries.is_none() {
+                self.pages[number].next = self.released;
+                self.released = number as u32;
+            }
+        }
+    }
+
+    /// Panics when the lists and counts disagree with the entries.
+    pub(crate) fn check_invariants(&self) {
+        let mut live_total = 0;
+        let mut with_room = 0;
+        let mut released = 0;
+        for (number, page) in self.pages.iter().enumerate() {
+            let Some(entries) = &page.entries else {
+                released += 1;
+                assert_eq!(page.live, 0, "released page {number} has items");
+                continue;
+            };
+            let live = entries
+                .iter()
+                .filter(|e| matches!(e, Entry::Occupied { .. }))
+                .count();
+            assert_eq!(live, page.live as usize, "live count of page {number}");
+            live_total += live;
+            with_room += usize::from(live < PAGE_ENTRIES);
+            let mut vacant = 0;
+            let mut offset = page.free;
+            while offset != NIL {
+                let Entry::Vacant { next } = entries[offset as usize] else {
+                    panic!("free list of page {number} leads to a used entry");
+                };
+                offset = next;
+                vacant += 1;
+                assert!(
+                    vacant <= PAGE_ENTRIES,
+                    "free list of page {number} is a circle"
+                );
+            }
+            assert_eq!(vacant, PAGE_ENTRIES - live, "free list of page {number}");
+            if live == 0 {
+                assert_eq!(
+                    self.spare, number as u32,
+                    "empty page {number} is not the spare"
+                );
+            }
+        }
+        assert_eq!(live_total, self.len, "number of items");
+        assert_eq!(self.held, self.pages.len() - released, "pages held");
+        let mut listed = 0;
+        let (mut prev, mut number) = (NIL, self.room);
+        while number != NIL {
+            let page = &self.pages[number as usize];
+            assert_eq!(page.prev, prev, "back link of page {number}");
+            assert!(
+                page.entries.is_some() && page.free != NIL,
+                "page {number} has no room"
+            );
+            (prev, number) = (number, page.next);
+            listed += 1;
+            assert!(
+                listed <= with_room,
+                "the list of pages with room is a circle"
+            );
+        }
+        assert_eq!(listed, with_room, "pages with room");
+        let mut number = self.released;
+        while number != NIL {
+            assert!(released > 0, "too many released pages are listed");
+            released -= 1;
+            number = self.pages[number as usize].next;
+        }
+        assert_eq!(released, 0, "released pages that are not listed");
+    }
+
+    fn entry(&self, index: u32) -> Option<&Entry<E>> {
+        let (number, offset) = split(index);
+        Some(&self.pages.get(number)?.entries.as_ref()?[offset])
+    }
+
+    fn next_generation(&mut self) -> NonZeroU32 {
+        self.generation = self.generation.wrapping_add(1).max(1);
+        NonZeroU32::new(self.generation).unwrap_or(NonZeroU32::MIN)
+    }
+
+    fn add_page(&mut self) {
+        let entries: Vec<Entry<E>> = (1..=PAGE_ENTRIES as u32)
+            .map(|next| Entry::Vacant {
+                next: if next == PAGE_ENTRIES as u32 {
+                    NIL
+                } else {
+                    next
+                },
+            })
+            .collect();
+        let Ok(entries) = entries.into_boxed_slice().try_into() else {
+            unreachable!("a page is made of {PAGE_ENTRIES} entries");
+        };
+        let page = Page {
+            entries: Some(entries),
+            free: 0,
+            live: 0,
+            prev: NIL,
+            next: NIL,
+        };
+        let number = if self.released == NIL {
+            assert!(
+                self.pages.len() < PAGES_MAX,
+                "timer queue is full: {} timers are pending, which is the most it can hold",
+                PAGES_MAX * PAGE_ENTRIES
+            );
+            self.pages.push(page);
+            (self.pages.len() - 1) as u32
+        } else {
+            let number = self.released;
+            self.released = self.pages[number as usize].next;
+            self.pages[number as usize] = page;
+            number
+        };
+        self.held += 1;
+        self.link_room(number);
+    }
+
+    /// Gives the memory of a page without items back.
+    fn release(&mut self, number: u32) {
+        self.unlink_room(number);
+        self.held -= 1;
+        let page = &mut self.pages[number as usize];
+        page.entries = None;
+        page.free = NIL;
+        page.next = self.released;
+        self.released = number;
+    }
+
+    fn link_room(&mut self, number: u32) {
+        let first = core::mem::replace(&mut self.room, number);
+        let page = &mut self.pages[number as usize];
+        page.prev = NIL;
+        page.next = first;
+        if first != NIL {
+            self.pages[first as usize].prev = number;
+        }
+    }
+
+    fn unlink_room(&mut self, number: u32) {
+        let page = &self.pages[number as usize];
+        let (prev, next) = (page.prev, page.next);
+        match prev {
+            NIL => self.room = next,
+            _ => self.pages[prev as usize].next = next,
+        }
+        if next != NIL {
+            self.pages[next as usize].prev = prev;
+        }
+    }
+}
+
+fn entries_mut<E>(page: &mut Page<E>) -> &mut [Entry<E>; PAGE_ENTRIES] {
+    match &mut page.entries {
+        Some(entries) => entries,
+        None => unreachable!("a page without memory has no items and no room"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_entry_costs_eight_bytes_besides_the_item() {
+        assert_eq!(size_of::<Entry<(u64, u32, u32, u64)>>(), 32);
+    }
+
+    #[test]
+    fn a_swing_around_a_page_edge_keeps_one_spare_page() {
+        let mut slab = Slab::new();
+        let _first: Vec<Key> = (0..PAGE_ENTRIES).map(|n| slab.insert(0, n)).collect();
+        for _ in 0..3 {
+            let key = slab.insert(0, 0);
+            assert_eq!(slab.capacity(), 2 * PAGE_ENTRIES);
+            slab.remove_at(key.index());
+            assert_eq!(slab.capacity(), 2 * PAGE_ENTRIES);
+        }
+        slab.compact();
+        assert_eq!(slab.capacity(), PAGE_ENTRIES);
+        slab.check_invariants();
+    }
+
+    #[test]
+    fn generations_skip_zero_when_they_wrap() {
+        let mut slab = Slab::new();
+        slab.generation = u32::MAX - 1;
+        let keys: Vec<u32> = (0..3).map(|n| slab.insert(0, n).generation()).collect();
+        assert_eq!(keys, [u32::MAX, 1, 2]);
+    }
+
+    #[test]
+    fn old_keys_stay_stale_after_compacting_and_clearing() {
+        let mut slab = Slab::new();
+        let old: Vec<Key> = (0..1000).map(|n| slab.insert(0, n)).collect();
+        for key in &old {
+            slab.remove_at(key.index());
+        }
+        slab.compact();
+        assert_eq!(slab.capacity(), 0);
+        let newer: Vec<Key> = (0..1000).map(|n| slab.insert(0, n)).collect();
+        assert!(old.iter().all(|key| slab.get(*key).is_none()));
+        assert_eq!(slab.take_all().count(), 1000);
+        assert_eq!(slab.capacity(), 0);
+        for n in 0..1000 {
+            slab.insert(0, n);
+        }
+        assert!(old.iter().chain(&newer).all(|key| slab.get(*key).is_none()));
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_map(ops in proptest::collection::vec((0u8..8, any::<u16>()), 0..200)) {
+            let mut slab = Slab::new();
+            let mut model = BTreeMap::new();
+            for (op, n) in ops {
+                match op {
+                    0..=3 => for i in 0..usize::from(n % 300) {
+                        let key = slab.insert(n, i);
+                        prop_assert!(model.insert(key, (n, i)).is_none());
+                    },
+                    4..=6 => {
+                        let step = usize::from(n % 5) + 1;
+                        let keys: Vec<Key> = model.keys().copied().step_by(step).collect();
+                        for key in keys {
+                            let (removed, label, item) = slab.remove_at(key.index());
+                            prop_assert_eq!(removed, key);
+                            prop_assert_eq!(model.remove(&key), Some((label, item)));
+                            prop_assert_eq!(slab.get(key), None);
+                        }
+                    }
+                    _ => slab.compact(),
+                }
+                slab.check_invariants();
+                prop_assert_eq!(slab.len(), model.len());
+                for (key, (label, item)) in &model {
+                    prop_assert_eq!(slab.at(key.index()), (*key, *label, item));
+                }
+            }
+            let all: BTreeMap<Key, usize> = slab.take_all().collect();
+            let expected = model.into_iter().map(|(k, (_, i))| (k, i)).collect();
+            prop_assert_eq!(all, expected);
+            slab.check_invariants();
+        }
+    }
+}
