@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use crate::counts::Counts;
+use crate::report::Reported;
 use crate::{advisories, cargo, deps, hygiene, licences, needs, sources, suite};
 
 type Step = (&'static str, fn(&mut Option<Counts>) -> Result<()>);
@@ -36,9 +37,9 @@ pub(crate) fn run() -> Result<()> {
     let start = Instant::now();
     let mut counts = None;
     let mut rows: Vec<(&str, Option<Duration>, &str)> = Vec::new();
-    let mut failure = None;
+    let mut failed = false;
     for (name, step) in STEPS {
-        if failure.is_some() {
+        if failed {
             rows.push((name, None, "not run"));
             continue;
         }
@@ -58,7 +59,7 @@ pub(crate) fn run() -> Result<()> {
         ));
         if let Err(error) = result {
             println!("error: {error:#}");
-            failure = Some(error.context(format!("step `{name}` failed")));
+            failed = true;
         }
     }
 
@@ -73,14 +74,14 @@ pub(crate) fn run() -> Result<()> {
         "{:<12} {:>9}  {}",
         "total",
         seconds(start.elapsed()),
-        if failure.is_none() { "ok" } else { "FAILED" }
+        if !failed { "ok" } else { "FAILED" }
     );
     println!();
     match counts {
         Some(counts) => counts.print(),
         None => println!("tests were not run"),
     }
-    failure.map_or(Ok(()), |_| std::process::exit(1))
+    if failed { Err(Reported.into()) } else { Ok(()) }
 }
 
 fn seconds(duration: Duration) -> String {

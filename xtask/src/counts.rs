@@ -1,8 +1,18 @@
 //! How many tests passed and failed, read from the test runners' own output.
 //!
-//! Understands cargo-nextest's `Summary` line and the `test result:` lines of cargo test. A test that
-//! timed out or could not be started has failed. Tests that were left out are counted too, so that
-//! they can be complained about.
+//! Understands cargo-nextest's `Summary` line and the `test result:` lines of cargo test, each only in
+//! a run of its own: nextest shows the output of a failed test, and that holds a `test result:` line
+//! about the same test. A test that timed out or could not be started has failed. Tests that were left
+//! out are counted too, so that they can be complained about.
+
+/// Whose output is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Runner {
+    /// cargo-nextest.
+    Nextest,
+    /// cargo test, which shows what each test program prints.
+    CargoTest,
+}
 
 /// Sums over all runners of one chore, and the lines they were read from.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -19,12 +29,14 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// Takes in one line of a runner's output; lines that are no summary change nothing.
-    pub(crate) fn read(&mut self, line: &str) {
+    pub(crate) fn read(&mut self, runner: Runner, line: &str) {
         let plain = without_colours(line);
         let trimmed = plain.trim();
-        let Some(items) = nextest(trimmed).or_else(|| libtest(trimmed)) else {
-            return;
+        let items = match runner {
+            Runner::Nextest => nextest(trimmed),
+            Runner::CargoTest => libtest(trimmed),
         };
+        let Some(items) = items else { return };
         let before = (self.passed, self.failed, self.left_out);
         for (count, word) in items {
             match word {
@@ -115,11 +127,12 @@ fn without_colours(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::Runner::{CargoTest, Nextest};
     use super::*;
 
-    fn counted(lines: &[&str]) -> (u64, u64, u64) {
+    fn counted(runner: Runner, lines: &[&str]) -> (u64, u64, u64) {
         let mut counts = Counts::default();
-        lines.iter().for_each(|line| counts.read(line));
+        lines.iter().for_each(|line| counts.read(runner, line));
         (counts.passed, counts.failed, counts.left_out)
     }
 
@@ -135,20 +148,11 @@ mod tests {
                     let libtest = format!(
                         "test result: FAILED. {passed} passed; {failed} failed; {left_out} ignored; 0 measured; 0 filtered out; finished in 0.00s"
                     );
-                    assert_eq!(
-                        counted(&[&nextest]),
-                        (passed, failed, left_out),
-                        "{nextest}"
-                    );
-                    assert_eq!(
-                        counted(&[&libtest]),
-                        (passed, failed, left_out),
-                        "{libtest}"
-                    );
-                    assert_eq!(
-                        counted(&[&nextest, &libtest]),
-                        (2 * passed, 2 * failed, 2 * left_out)
-                    );
+                    let expected = (passed, failed, left_out);
+                    assert_eq!(counted(Nextest, &[&nextest]), expected, "{nextest}");
+                    assert_eq!(counted(CargoTest, &[&libtest]), expected, "{libtest}");
+                    let doubled = (2 * passed, 2 * failed, 2 * left_out);
+                    assert_eq!(counted(CargoTest, &[&libtest, &libtest]), doubled);
                 }
             }
         }
@@ -157,13 +161,24 @@ mod tests {
     #[test]
     fn a_run_that_was_cut_short_and_its_odd_ends() {
         let line = "Summary [  61.002s] 4/9 tests run: 1 passed (1 flaky), 1 failed (1 due to being leaky), 1 timed out, 1 exec failed, 5 skipped";
-        assert_eq!(counted(&[line]), (1, 3, 5));
+        assert_eq!(counted(Nextest, &[line]), (1, 3, 5));
+    }
+
+    // Under nextest one failed test was counted twice: once in the summary, once in the `test result:`
+    // line of its own program, which nextest shows, indented, with the rest of its output.
+    #[test]
+    fn a_failed_test_counts_once() {
+        let lines = [
+            "    test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 4 filtered out; finished in 0.14s",
+            "     Summary [   0.157s] 5 tests run: 4 passed, 1 failed, 0 skipped",
+        ];
+        assert_eq!(counted(Nextest, &lines), (4, 1, 0));
     }
 
     #[test]
     fn colours_do_not_hide_a_summary() {
         let line = "\u{1b}[32;1m     Summary\u{1b}[0m [   0.1s] \u{1b}[1m2\u{1b}[0m tests run: \u{1b}[1m2\u{1b}[0m \u{1b}[32;1mpassed\u{1b}[0m, \u{1b}[1m0\u{1b}[0m skipped";
-        assert_eq!(counted(&[line]), (2, 0, 0));
+        assert_eq!(counted(Nextest, &[line]), (2, 0, 0));
     }
 
     #[test]
@@ -178,9 +193,10 @@ mod tests {
             "        PASS [   0.005s] xtask counts::tests::x",
             "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
             "\u{1b}",
-            "Summary [ ] é run: (",
+            "Summary [ ] \u{e9} run: (",
         ] {
-            counts.read(line);
+            counts.read(Nextest, line);
+            counts.read(CargoTest, line);
         }
         assert_eq!(counts, Counts::default());
     }

@@ -77,7 +77,9 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            if !error.is::<report::Reported>() {
+                eprintln!("error: {error:#}");
+            }
             ExitCode::FAILURE
         }
     }

@@ -1,8 +1,23 @@
 //! What a check found: a list of complaints, shown together.
 //!
-//! A check looks at everything before it fails, so that one run shows all there is to mend.
+//! A check looks at everything before it fails, so that one run shows all there is to mend. A chore
+//! that has to close with certain lines says by itself what failed, and returns [`Reported`].
+
+use std::fmt;
 
 use anyhow::{Result, bail};
+
+/// The failure of a chore that has already said everything about it.
+#[derive(Debug)]
+pub(crate) struct Reported;
+
+impl fmt::Display for Reported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("failed as said above")
+    }
+}
+
+impl std::error::Error for Reported {}
 
 /// Complaints gathered by one check.
 #[derive(Debug, Default)]

@@ -16,8 +16,9 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use crate::cargo;
-use crate::counts::Counts;
+use crate::counts::{Counts, Runner};
 use crate::needs;
+use crate::report::Reported;
 
 /// The variable that carries the release binary's path to tests.
 const BINARY_VARIABLE: &str = "TOURBILLON_BIN";
@@ -30,6 +31,10 @@ const OUTPUT_GRACE: Duration = Duration::from_secs(5);
 /// runner select, and no separate run of the doc tests.
 pub(crate) fn run(narrow: &[String]) -> Result<()> {
     let (counts, result) = all(narrow);
+    let result = result.map_err(|error| {
+        println!("error: {error:#}");
+        Reported.into()
+    });
     counts.print();
     result
 }
@@ -45,11 +50,17 @@ fn stages(narrow: &[String], counts: &mut Counts) -> Result<()> {
     let mut variables = needs::ensure()?;
     variables.push((BINARY_VARIABLE, release_binary()?));
     for args in runs(has_nextest(), narrow) {
+        let runner = if args[0] == "nextest" {
+            Runner::Nextest
+        } else {
+            Runner::CargoTest
+        };
         let mut command = cargo::command(&args);
         needs::export(&mut command, &variables);
         let shown = cargo::shown(&command);
         println!("{shown}");
-        let (status, found) = counted(command).with_context(|| format!("cannot run `{shown}`"))?;
+        let (status, found) =
+            counted(command, runner).with_context(|| format!("cannot run `{shown}`"))?;
         let left_out = found.left_out;
         counts.add(found);
         if !status.success() {
@@ -151,7 +162,7 @@ fn release_binary() -> Result<PathBuf> {
 }
 
 /// Runs a command, passes its output on line by line, and counts.
-fn counted(mut command: Command) -> Result<(ExitStatus, Counts)> {
+fn counted(mut command: Command, runner: Runner) -> Result<(ExitStatus, Counts)> {
     // One pipe for both streams, so that lines keep the order in which they were written.
     let (reader, writer) = std::io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer);
@@ -183,7 +194,7 @@ fn counted(mut command: Command) -> Result<(ExitStatus, Counts)> {
         match lines.recv_timeout(Duration::from_millis(100)) {
             Ok(line) => {
                 println!("{line}");
-                counts.read(&line);
+                counts.read(runner, &line);
             }
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
@@ -212,9 +223,9 @@ mod tests {
 
     #[test]
     fn both_streams_are_counted_and_the_status_is_kept() {
-        let script = "echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out'; \
+        let script = "echo 'Summary [ 0.1s] 2 tests run: 2 passed, 0 skipped'; \
                       echo '  Summary [ 0.1s] 3 tests run: 1 passed, 2 failed, 4 skipped' >&2; exit 3";
-        let (status, counts) = counted(shell(script)).expect("sh runs");
+        let (status, counts) = counted(shell(script), Runner::Nextest).expect("sh runs");
         assert_eq!(status.code(), Some(3));
         assert_eq!((counts.passed, counts.failed, counts.left_out), (3, 2, 4));
         assert_eq!(counts.summaries.len(), 2);
@@ -226,7 +237,7 @@ mod tests {
         let start = Instant::now();
         let folder = std::env::temp_dir().join(format!("xtask-suite-{}", std::process::id()));
         let script = format!("sleep 300 & echo $! > '{}'", folder.display());
-        let (status, _) = counted(shell(&script)).expect("sh runs");
+        let (status, _) = counted(shell(&script), Runner::Nextest).expect("sh runs");
         let pid = std::fs::read_to_string(&folder).expect("the sleeper's number");
         std::fs::remove_file(&folder).ok();
         let ended = shell(&format!("kill {pid}")).status().expect("kill runs");
