@@ -19,9 +19,7 @@ use crate::report::Complaints;
 /// Checks every external package.
 pub(crate) fn run() -> Result<()> {
     let metadata = Metadata::load()?;
-    let caches = cargo::home()
-        .map(|home| index_caches(&home))
-        .unwrap_or_default();
+    let caches = cargo::home().map(|home| index_caches(&home)).unwrap_or_default();
     let mut complaints = Complaints::default();
     let mut known = 0;
     let mut unknown = Vec::new();
@@ -62,12 +60,7 @@ fn vulnerabilities() -> Result<bool> {
         fs::read_dir(home.join(folder)).is_ok_and(|mut entries| entries.next().is_some())
     };
     if needs::on_path("cargo-deny").is_some() && has("advisory-dbs") {
-        cargo::passed_through(cargo::command(&[
-            "deny",
-            "--offline",
-            "check",
-            "advisories",
-        ]))?;
+        cargo::passed_through(cargo::command(&["deny", "--offline", "check", "advisories"]))?;
         return Ok(true);
     }
     if needs::on_path("cargo-audit").is_some() && has("advisory-db") {
@@ -157,18 +150,13 @@ mod tests {
             1.0.1\0{\"vers\":\"1.0.1\",\"yanked\":false,\"deps\":[]}\0\
             1.0.2\0{\"vers\":\"1.0.2\"}\0broken\0{\"vers\":\0";
         let expected = [("1.0.0", true), ("1.0.1", false), ("1.0.2", false)];
-        let expected = expected
-            .into_iter()
-            .map(|(version, yanked)| (version.to_owned(), yanked))
-            .collect();
+        let expected =
+            expected.into_iter().map(|(version, yanked)| (version.to_owned(), yanked)).collect();
         assert_eq!(versions(bytes), expected);
     }
 
     #[test]
     fn unknown_is_not_taken_for_sound() {
-        assert_eq!(
-            is_yanked(&[PathBuf::from("/nonexistent")], "serde", "1.0.0"),
-            None
-        );
+        assert_eq!(is_yanked(&[PathBuf::from("/nonexistent")], "serde", "1.0.0"), None);
     }
 }

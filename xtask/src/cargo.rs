@@ -28,12 +28,7 @@ pub(crate) fn command(args: &[&str]) -> Command {
     command.args(args).current_dir(root()).stdin(Stdio::null());
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        let own = [
-            "CARGO_PKG_",
-            "CARGO_MANIFEST_",
-            "CARGO_BIN_",
-            "CARGO_CRATE_",
-        ];
+        let own = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
         if text == "LD_LIBRARY_PATH" || own.iter().any(|prefix| text.starts_with(prefix)) {
             command.env_remove(&name);
         }
@@ -44,19 +39,14 @@ pub(crate) fn command(args: &[&str]) -> Command {
 /// The command as one would type it.
 pub(crate) fn shown(command: &Command) -> String {
     let args = command.get_args().map(|arg| arg.to_string_lossy());
-    std::iter::once("$ cargo".into())
-        .chain(args)
-        .collect::<Vec<_>>()
-        .join(" ")
+    std::iter::once("$ cargo".into()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
 /// Says what is run, runs it with its output passed through, and fails when it fails.
 pub(crate) fn passed_through(mut command: Command) -> Result<()> {
     let shown = shown(&command);
     println!("{shown}");
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start `{shown}`"))?;
+    let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
     if !status.success() {
         bail!("`{shown}` failed ({status})");
     }
@@ -71,15 +61,7 @@ pub(crate) fn fmt(check: bool) -> Result<()> {
 
 /// Lints all targets of the workspace; a warning is an error.
 pub(crate) fn clippy() -> Result<()> {
-    let args = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ];
+    let args = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     passed_through(command(&args))
 }
 

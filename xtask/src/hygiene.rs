@@ -14,10 +14,7 @@ use crate::report::Complaints;
 /// What may not stay in code, and why. Written in pieces, so that this file passes its own rule.
 const UNFINISHED: &[(&str, &str)] = &[
     (concat!("todo", "!"), "unfinished code does not land"),
-    (
-        concat!("unimplemented", "!"),
-        "unfinished code does not land",
-    ),
+    (concat!("unimplemented", "!"), "unfinished code does not land"),
     (concat!("#[", "ignore"), "a test runs, or it goes"),
 ];
 
@@ -28,12 +25,7 @@ const NOTES: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME")];
 const CLOCKLESS: &[&str] = &["wheel", "schedule", "engine", "wire"];
 
 /// Ways to read a clock.
-const CLOCKS: &[&str] = &[
-    "Instant::now",
-    "SystemTime::now",
-    "Timestamp::now",
-    "Zoned::now",
-];
+const CLOCKS: &[&str] = &["Instant::now", "SystemTime::now", "Timestamp::now", "Zoned::now"];
 
 /// Opens a line near the top of a test file that says why its tests sleep, for instance because they
 /// play a slow receiver.
@@ -63,10 +55,7 @@ pub(crate) fn run() -> Result<()> {
             }
         }
     }
-    complaints.finish(
-        "hygiene",
-        &format!("{} Rust files keep the rules", files.len()),
-    )
+    complaints.finish("hygiene", &format!("{} Rust files keep the rules", files.len()))
 }
 
 /// Applies every rule to one file; `name` is its path from the root, with `/`.
@@ -76,17 +65,14 @@ fn check(name: &str, text: &str, complaints: &mut Complaints) {
             "{name}:1: a file opens with `//!`: what it is, what always holds, what it lacks"
         ));
     }
-    let marker = text
-        .lines()
-        .find_map(|line| line.trim().strip_prefix(SLEEPS_MARKER));
+    let marker = text.lines().find_map(|line| line.trim().strip_prefix(SLEEPS_MARKER));
     let may_sleep = marker.is_some_and(|reason| !reason.trim().is_empty());
     if marker.is_some() && !may_sleep {
         complaints.add(format!("{name}: `{SLEEPS_MARKER}` needs a reason"));
     }
     let is_test = name.split('/').any(|part| part == "tests");
     let clockless = CLOCKLESS.iter().any(|folder| {
-        name.strip_prefix("crates/")
-            .is_some_and(|n| n.starts_with(&format!("{folder}/src/")))
+        name.strip_prefix("crates/").is_some_and(|n| n.starts_with(&format!("{folder}/src/")))
     });
     for (index, line) in text.lines().enumerate() {
         let at = format!("{name}:{}", index + 1);
@@ -96,10 +82,7 @@ fn check(name: &str, text: &str, complaints: &mut Complaints) {
         if line.trim_start().starts_with("//") {
             continue;
         }
-        for (found, why) in UNFINISHED
-            .iter()
-            .filter(|(found, _)| has_start(line, found))
-        {
+        for (found, why) in UNFINISHED.iter().filter(|(found, _)| has_start(line, found)) {
             complaints.add(format!("{at}: `{found}`: {why}"));
         }
         if is_test && !may_sleep && sleeps(line) {
@@ -110,9 +93,7 @@ fn check(name: &str, text: &str, complaints: &mut Complaints) {
         }
         if clockless {
             for clock in CLOCKS.iter().filter(|clock| has_start(line, clock)) {
-                complaints.add(format!(
-                    "{at}: `{clock}`: this crate gets time as an argument"
-                ));
+                complaints.add(format!("{at}: `{clock}`: this crate gets time as an argument"));
             }
         }
     }
@@ -194,12 +175,7 @@ mod tests {
     #[test]
     fn a_file_opens_with_its_purpose() {
         assert_eq!(complaints_of(SRC, "//! Wheels.\n\nfn x() {}\n"), [""; 0]);
-        for text in [
-            "",
-            "\n//! Late.\n",
-            "// Not a doc comment.\n",
-            "use std::fs;\n//! Late.\n",
-        ] {
+        for text in ["", "\n//! Late.\n", "// Not a doc comment.\n", "use std::fs;\n//! Late.\n"] {
             assert_eq!(complaints_of(SRC, text).len(), 1, "{text:?}");
         }
     }
@@ -209,14 +185,8 @@ mod tests {
         for (word, _) in UNFINISHED {
             let found = complaints_of(SRC, &format!("//! X.\n    {word}\n"));
             assert_eq!(found.len(), 1, "{word}");
-            assert!(
-                found[0].starts_with("crates/wheel/src/lib.rs:2: "),
-                "{found:?}"
-            );
-            assert_eq!(
-                complaints_of(SRC, &format!("//! X.\n// A word on {word}\n")),
-                [""; 0]
-            );
+            assert!(found[0].starts_with("crates/wheel/src/lib.rs:2: "), "{found:?}");
+            assert_eq!(complaints_of(SRC, &format!("//! X.\n// A word on {word}\n")), [""; 0]);
             let first = word.chars().next().expect("not empty");
             if first.is_alphabetic() {
                 assert_eq!(complaints_of(SRC, &format!("//! X.\nmy_{word}\n")), [""; 0]);
@@ -246,11 +216,7 @@ mod tests {
             "use std::thread::sleep;",
         ];
         for line in lines {
-            assert_eq!(
-                complaints_of(TEST, &format!("//! X.\n{line}\n")).len(),
-                1,
-                "{line}"
-            );
+            assert_eq!(complaints_of(TEST, &format!("//! X.\n{line}\n")).len(), 1, "{line}");
             assert_eq!(
                 complaints_of("crates/node/src/pump.rs", &format!("//! X.\n{line}\n")),
                 [""; 0],
@@ -261,41 +227,22 @@ mod tests {
             let bare = format!("//! X.\n// sleeps:\n{line}\n");
             assert_eq!(complaints_of(TEST, &bare).len(), 2, "{line}");
         }
-        assert_eq!(
-            complaints_of(TEST, "//! X.\nclock.sleep(d); my_thread::sleep(d);\n"),
-            [""; 0]
-        );
+        assert_eq!(complaints_of(TEST, "//! X.\nclock.sleep(d); my_thread::sleep(d);\n"), [""; 0]);
     }
 
     #[test]
     fn pure_crates_read_no_clock() {
         for clock in CLOCKS {
             let text = format!("//! X.\nlet now = std::time::{clock}();\n");
-            assert_eq!(
-                complaints_of("crates/engine/src/step.rs", &text).len(),
-                1,
-                "{clock}"
-            );
-            assert_eq!(
-                complaints_of("crates/clock/src/system.rs", &text),
-                [""; 0],
-                "{clock}"
-            );
-            assert_eq!(
-                complaints_of("crates/engine/benches/step.rs", &text),
-                [""; 0],
-                "{clock}"
-            );
+            assert_eq!(complaints_of("crates/engine/src/step.rs", &text).len(), 1, "{clock}");
+            assert_eq!(complaints_of("crates/clock/src/system.rs", &text), [""; 0], "{clock}");
+            assert_eq!(complaints_of("crates/engine/benches/step.rs", &text), [""; 0], "{clock}");
         }
     }
 
     #[test]
     fn a_crate_is_mentioned_by_its_folder() {
-        for text in [
-            "crates/wire holds",
-            "    wire/   documents",
-            "the crate `wire`",
-        ] {
+        for text in ["crates/wire holds", "    wire/   documents", "the crate `wire`"] {
             assert!(mentions(text, "wire"), "{text}");
         }
         for text in ["wired", "crates/wires", "rewire/ it", "the wire"] {

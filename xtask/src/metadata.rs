@@ -106,63 +106,42 @@ impl Metadata {
 
     /// The workspace's own packages.
     pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {
-        self.packages
-            .iter()
-            .filter(|package| self.is_member(package))
+        self.packages.iter().filter(|package| self.is_member(package))
     }
 
     /// The packages that are not the workspace's own.
     pub(crate) fn external(&self) -> impl Iterator<Item = &Package> {
-        self.packages
-            .iter()
-            .filter(|package| !self.is_member(package))
+        self.packages.iter().filter(|package| !self.is_member(package))
     }
 
     /// Names of all external packages that reach `package`'s build without passing through another
     /// package of the workspace.
     pub(crate) fn external_closure(&self, package: &Package) -> BTreeSet<&str> {
-        let nodes: HashMap<&str, &Node> = self
-            .resolve
-            .nodes
-            .iter()
-            .map(|node| (node.id.as_str(), node))
-            .collect();
-        let names: HashMap<&str, &str> = self
-            .packages
-            .iter()
-            .map(|p| (p.id.as_str(), p.name.as_str()))
-            .collect();
+        let nodes: HashMap<&str, &Node> =
+            self.resolve.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
+        let names: HashMap<&str, &str> =
+            self.packages.iter().map(|p| (p.id.as_str(), p.name.as_str())).collect();
         let mut seen = BTreeSet::new();
         let mut todo = vec![package.id.as_str()];
         while let Some(id) = todo.pop() {
             for dep in nodes.get(id).into_iter().flat_map(|node| &node.deps) {
-                let shipped = dep
-                    .dep_kinds
-                    .iter()
-                    .any(|kind| kind.kind.as_deref() != Some("dev"));
+                let shipped = dep.dep_kinds.iter().any(|kind| kind.kind.as_deref() != Some("dev"));
                 let external = !self.workspace_members.contains(&dep.pkg);
                 if shipped && external && seen.insert(dep.pkg.as_str()) {
                     todo.push(&dep.pkg);
                 }
             }
         }
-        seen.iter()
-            .filter_map(|id| names.get(id).copied())
-            .collect()
+        seen.iter().filter_map(|id| names.get(id).copied()).collect()
     }
 }
 
 /// Runs a command and gives its standard output, or fails with its standard error.
 fn output(mut command: Command) -> Result<String> {
     let shown = cargo::shown(&command);
-    let output = command
-        .output()
-        .with_context(|| format!("cannot start `{shown}`"))?;
+    let output = command.output().with_context(|| format!("cannot start `{shown}`"))?;
     if !output.status.success() {
-        bail!(
-            "`{shown}` failed:\n{}",
-            String::from_utf8_lossy(&output.stderr).trim_end()
-        );
+        bail!("`{shown}` failed:\n{}", String::from_utf8_lossy(&output.stderr).trim_end());
     }
     Ok(String::from_utf8(output.stdout)?)
 }

@@ -38,12 +38,7 @@ const NEEDS: &[Need] = &[
     },
     Need {
         what: "a Chromium browser",
-        names: &[
-            "chromium",
-            "chromium-browser",
-            "google-chrome",
-            "google-chrome-stable",
-        ],
+        names: &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"],
         variable: "TOURBILLON_CHROMIUM",
         package: "chromium",
         tests: "tests of the web console",
@@ -92,13 +87,10 @@ fn find(need: &Need) -> Option<PathBuf> {
 }
 
 fn in_folders(folders: impl IntoIterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
-    folders
-        .into_iter()
-        .map(|folder| folder.join(name))
-        .find(|file| {
-            fs::metadata(file)
-                .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-        })
+    folders.into_iter().map(|folder| folder.join(name)).find(|file| {
+        fs::metadata(file)
+            .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    })
 }
 
 /// `base/*/bin`, the highest version first.
@@ -108,10 +100,7 @@ fn versioned_folders(base: &Path) -> Vec<PathBuf> {
         .flatten()
         .flatten()
         .filter_map(|entry| {
-            Some((
-                entry.file_name().to_str()?.parse().ok()?,
-                entry.path().join("bin"),
-            ))
+            Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin")))
         })
         .collect();
     found.sort_by(|a, b| b.cmp(a));
@@ -122,29 +111,15 @@ fn versioned_folders(base: &Path) -> Vec<PathBuf> {
 fn advice(missing: &[&Need]) -> String {
     let mut text = String::from("programs that tests need are missing:\n");
     for need in missing {
-        text += &format!(
-            "  {} ({}), for {}\n",
-            need.what,
-            need.names.join(" or "),
-            need.tests
-        );
+        text += &format!("  {} ({}), for {}\n", need.what, need.names.join(" or "), need.tests);
     }
     let packages: Vec<&str> = missing.iter().map(|need| need.package).collect();
-    text + &format!(
-        "on Debian, as root: apt-get update && apt-get install {}",
-        packages.join(" ")
-    )
+    text + &format!("on Debian, as root: apt-get update && apt-get install {}", packages.join(" "))
 }
 
 fn install(packages: &[&str]) -> Result<()> {
     apt_get(&["update", "-qq"])?;
-    apt_get(
-        &[
-            &["install", "-qq", "-y", "--no-install-recommends"],
-            packages,
-        ]
-        .concat(),
-    )
+    apt_get(&[&["install", "-qq", "-y", "--no-install-recommends"], packages].concat())
 }
 
 fn apt_get(args: &[&str]) -> Result<()> {
@@ -177,11 +152,7 @@ fn is_debian() -> bool {
 
 /// Passes the variables on to a command.
 pub(crate) fn export(command: &mut Command, variables: &[(&'static str, PathBuf)]) {
-    command.envs(
-        variables
-            .iter()
-            .map(|(name, path)| (OsStr::new(name), path.as_os_str())),
-    );
+    command.envs(variables.iter().map(|(name, path)| (OsStr::new(name), path.as_os_str())));
 }
 
 #[cfg(test)]

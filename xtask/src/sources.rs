@@ -9,10 +9,8 @@ use crate::metadata::Metadata;
 use crate::report::Complaints;
 
 /// What cargo calls crates.io, whichever protocol it uses to reach it.
-const CRATES_IO: &[&str] = &[
-    "registry+https://github.com/rust-lang/crates.io-index",
-    "sparse+https://index.crates.io/",
-];
+const CRATES_IO: &[&str] =
+    &["registry+https://github.com/rust-lang/crates.io-index", "sparse+https://index.crates.io/"];
 
 /// Checks every external package and every dependency given as a folder.
 pub(crate) fn run() -> Result<()> {
@@ -34,11 +32,7 @@ pub(crate) fn run() -> Result<()> {
         .collect();
     for member in metadata.members() {
         for dependency in &member.dependencies {
-            if let Some(path) = dependency
-                .path
-                .as_deref()
-                .filter(|path| !folders.contains(path))
-            {
+            if let Some(path) = dependency.path.as_deref().filter(|path| !folders.contains(path)) {
                 complaints.add(format!(
                     "{} takes {} from {path}, outside the workspace",
                     member.name, dependency.name
@@ -46,10 +40,7 @@ pub(crate) fn run() -> Result<()> {
             }
         }
     }
-    complaints.finish(
-        "sources",
-        &format!("{count} dependencies, all from crates.io"),
-    )
+    complaints.finish("sources", &format!("{count} dependencies, all from crates.io"))
 }
 
 /// The place a package comes from, when it is not crates.io.
@@ -74,9 +65,6 @@ mod tests {
             elsewhere(Some("git+https://example.org/x"), "m"),
             Some("git+https://example.org/x")
         );
-        assert_eq!(
-            elsewhere(None, "/elsewhere/Cargo.toml"),
-            Some("/elsewhere/Cargo.toml")
-        );
+        assert_eq!(elsewhere(None, "/elsewhere/Cargo.toml"), Some("/elsewhere/Cargo.toml"));
     }
 }

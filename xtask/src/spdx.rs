@@ -22,16 +22,9 @@ pub(crate) enum Expression {
 impl Expression {
     /// Reads an expression. The error says at which word it stops making sense.
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let spaced = text
-            .replace('(', " ( ")
-            .replace(')', " ) ")
-            .replace('/', " OR ");
+        let spaced = text.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
         let words: Vec<&str> = spaced.split_whitespace().collect();
-        let mut reader = Reader {
-            text,
-            words: &words,
-            open: 0,
-        };
+        let mut reader = Reader { text, words: &words, open: 0 };
         let expression = reader.either()?;
         match reader.words.first() {
             None => Ok(expression),
@@ -65,10 +58,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn next_is(&mut self, word: &str) -> bool {
-        let found = self
-            .words
-            .first()
-            .is_some_and(|next| next.eq_ignore_ascii_case(word));
+        let found = self.words.first().is_some_and(|next| next.eq_ignore_ascii_case(word));
         if found {
             self.words = &self.words[1..];
         }
@@ -102,10 +92,7 @@ impl<'a> Reader<'a> {
             }
             let inner = self.either()?;
             if !self.next_is(")") {
-                bail!(
-                    "licence expression `{}`: a parenthesis is not closed",
-                    self.text
-                );
+                bail!("licence expression `{}`: a parenthesis is not closed", self.text);
             }
             self.open -= 1;
             return Ok(inner);
@@ -125,14 +112,10 @@ impl<'a> Reader<'a> {
                 self.words = rest;
                 Ok(word)
             }
-            Some((word, _)) => bail!(
-                "licence expression `{}`: `{word}` where {what} should be",
-                self.text
-            ),
-            None => bail!(
-                "licence expression `{}` ends where {what} should be",
-                self.text
-            ),
+            Some((word, _)) => {
+                bail!("licence expression `{}`: `{word}` where {what} should be", self.text)
+            }
+            None => bail!("licence expression `{}` ends where {what} should be", self.text),
         }
     }
 }
@@ -172,21 +155,15 @@ mod tests {
     /// Writes an expression with only the parentheses it needs.
     fn sparse(expression: &Expression) -> String {
         let part = |inner: &Expression, needs: bool| {
-            if needs {
-                format!("({})", sparse(inner))
-            } else {
-                sparse(inner)
-            }
+            if needs { format!("({})", sparse(inner)) } else { sparse(inner) }
         };
         let is_or = |e: &Expression| matches!(e, Expression::Or(..));
         let is_and = |e: &Expression| matches!(e, Expression::And(..));
         match expression {
             Expression::Licence(name) => name.clone(),
-            Expression::And(a, b) => format!(
-                "{} AND {}",
-                part(a, is_or(a)),
-                part(b, is_or(b) || is_and(b))
-            ),
+            Expression::And(a, b) => {
+                format!("{} AND {}", part(a, is_or(a)), part(b, is_or(b) || is_and(b)))
+            }
             Expression::Or(a, b) => format!("{} OR {}", part(a, false), part(b, is_or(b))),
         }
     }
@@ -213,11 +190,7 @@ mod tests {
                 sparse(&expression),
                 sparse(&expression).to_lowercase().to_uppercase(),
             ] {
-                assert_eq!(
-                    Expression::parse(&text).expect("valid"),
-                    expression,
-                    "{text}"
-                );
+                assert_eq!(Expression::parse(&text).expect("valid"), expression, "{text}");
             }
         }
     }
@@ -247,18 +220,9 @@ mod tests {
 
     #[test]
     fn expressions_met_in_the_wild() {
-        let allowed = [
-            "MIT",
-            "Apache-2.0",
-            "Apache-2.0 WITH LLVM-exception",
-            "Unicode-3.0",
-            "Unlicense",
-        ];
-        let satisfied = |text| {
-            Expression::parse(text)
-                .expect("valid")
-                .is_satisfied_by(&allowed)
-        };
+        let allowed =
+            ["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "Unicode-3.0", "Unlicense"];
+        let satisfied = |text| Expression::parse(text).expect("valid").is_satisfied_by(&allowed);
         for good in [
             "MIT",
             "MIT/Apache-2.0",

@@ -50,11 +50,7 @@ fn stages(narrow: &[String], counts: &mut Counts) -> Result<()> {
     let mut variables = needs::ensure()?;
     variables.push((BINARY_VARIABLE, release_binary()?));
     for args in runs(has_nextest(), narrow) {
-        let runner = if args[0] == "nextest" {
-            Runner::Nextest
-        } else {
-            Runner::CargoTest
-        };
+        let runner = if args[0] == "nextest" { Runner::Nextest } else { Runner::CargoTest };
         let mut command = cargo::command(&args);
         needs::export(&mut command, &variables);
         let shown = cargo::shown(&command);
@@ -86,23 +82,11 @@ fn runs(nextest: bool, narrow: &[String]) -> Vec<Vec<&str>> {
         &["test", "--locked", "--no-fail-fast"]
     };
     if !narrow.is_empty() {
-        return vec![
-            runner
-                .iter()
-                .copied()
-                .chain(narrow.iter().map(String::as_str))
-                .collect(),
-        ];
+        return vec![runner.iter().copied().chain(narrow.iter().map(String::as_str)).collect()];
     }
     let mut runs = vec![[runner, &["--workspace"]].concat()];
     if nextest {
-        runs.push(vec![
-            "test",
-            "--locked",
-            "--no-fail-fast",
-            "--workspace",
-            "--doc",
-        ]);
+        runs.push(vec!["test", "--locked", "--no-fail-fast", "--workspace", "--doc"]);
     }
     runs
 }
@@ -151,12 +135,7 @@ fn release_binary() -> Result<PathBuf> {
         .lines()
         .filter_map(|line| serde_json::from_str::<Message>(line).ok())
         .filter(|message| message.reason == "compiler-artifact")
-        .filter(|message| {
-            message
-                .target
-                .as_ref()
-                .is_some_and(|target| target.name == "tourbillon")
-        })
+        .filter(|message| message.target.as_ref().is_some_and(|target| target.name == "tourbillon"))
         .find_map(|message| message.executable)
         .with_context(|| format!("`{shown}` built no executable named `tourbillon`"))
 }
@@ -174,13 +153,8 @@ fn counted(mut command: Command, runner: Runner) -> Result<(ExitStatus, Counts)>
     std::thread::spawn(move || {
         let mut reader = BufReader::new(reader);
         let mut line = Vec::new();
-        while reader
-            .read_until(b'\n', &mut line)
-            .is_ok_and(|length| length > 0)
-        {
-            let text = String::from_utf8_lossy(&line)
-                .trim_end_matches(['\n', '\r'])
-                .to_owned();
+        while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+            let text = String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned();
             line.clear();
             if sender.send(text).is_err() {
                 break;
