@@ -3,6 +3,7 @@
 //! Children never see the variables that `cargo run` sets for xtask itself: build scripts watch
 //! some of them, and what they would rebuild depends on who started the build.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -54,9 +55,12 @@ pub(crate) fn passed_through(mut command: Command) -> Result<()> {
 }
 
 /// Formats the workspace, or with `check` only looks.
+///
+/// rustfmt colours its differences also when they go into a file, so it is told.
 pub(crate) fn fmt(check: bool) -> Result<()> {
-    let tail: &[&str] = if check { &["--", "--check"] } else { &[] };
-    passed_through(command(&[&["fmt", "--all"], tail].concat()))
+    let color = if std::io::stdout().is_terminal() { "auto" } else { "never" };
+    let tail: &[&str] = if check { &["--check"] } else { &[] };
+    passed_through(command(&[&["fmt", "--all", "--", "--color", color], tail].concat()))
 }
 
 /// Lints all targets of the workspace; a warning is an error.
