@@ -7,11 +7,17 @@
 //!
 //! - [`mod@write`]: every mutation as a value, committed in atomic units under shard epochs.
 //! - [`state`]: the transition table that engine and stores share.
-//! - [`store`] and [`queries`]: what a store must do.
+//! - [`store`] and [`queries`]: what a store must do; the `conformance` suite (a feature) checks it.
+//! - [`memory`]: the store for tests and simulation.
 
+mod apply;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod error;
 pub mod hash;
 pub mod id;
+mod lease;
+pub mod memory;
 pub mod queries;
 pub mod queue;
 pub mod schedule;
@@ -26,6 +32,7 @@ pub use error::{StoreError, StoreErrorKind};
 pub use id::{
     AttemptToken, Epoch, Fence, NamespaceId, Partition, QueueId, SHARDS, Seq, Shard, TaskId,
 };
+pub use memory::MemoryStore;
 pub use queries::Queries;
 pub use queue::{QueueConfig, QueueRecord};
 pub use schedule::{ScheduleDoc, ScheduleRecord};

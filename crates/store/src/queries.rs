@@ -1,7 +1,8 @@
 //! Reading for people: lists, records, counts. Nothing here is used to run tasks.
 //!
 //! Lists are keyset pages by creation sequence, newest first, over live tables and history
-//! together. No query looks at more than [`SCAN_MAX`] rows.
+//! together, or by due time. No query looks at more than [`SCAN_MAX`] rows, but for one thing: a
+//! list by due time looks at whole minutes of due time.
 
 use crate::error::StoreError;
 use crate::id::{NamespaceId, Partition, QueueId, Seq, Shard, TaskId};
@@ -29,14 +30,26 @@ pub struct TaskFilter {
     pub key: Option<String>,
     /// The schedule's uid.
     pub schedule: Option<u128>,
-    /// Due at or after. A due range needs `states` to be `[Scheduled]` and orders by due time,
-    /// soonest first.
+    /// Due at or after. A due range needs `states` to be `[Scheduled]`, which the caller sees to,
+    /// and orders by due time, soonest first.
     pub due_after: Option<Time>,
     /// Due before.
     pub due_before: Option<Time>,
 }
 
 impl TaskFilter {
+    /// Whether a task is one of them.
+    pub fn matches(&self, task: &Task) -> bool {
+        task.namespace == self.namespace
+            && self.queue.is_none_or(|queue| task.queue() == queue)
+            && (self.states.is_empty() || self.states.contains(&task.state))
+            && self.kind.as_ref().is_none_or(|kind| task.spec.kind == *kind)
+            && self.key.as_ref().is_none_or(|key| task.spec.key.as_ref() == Some(key))
+            && self.schedule.is_none_or(|uid| task.schedule.as_ref().is_some_and(|s| s.uid == uid))
+            && self.due_after.is_none_or(|from| task.due >= from)
+            && self.due_before.is_none_or(|to| task.due < to)
+    }
+
     /// Whether the list goes by due time instead of creation.
     pub fn by_due(&self) -> bool {
         self.due_after.is_some() || self.due_before.is_some()
@@ -121,7 +134,8 @@ pub trait Queries: Send + Sync {
         limit: usize,
     ) -> Result<Page, StoreError>;
 
-    /// Kept counters of every queue and state that ever had tasks.
+    /// Kept counters of every queue and state that ever had tasks, history as far as it is still
+    /// kept, in order of (queue, state).
     fn counts(&self) -> Result<Vec<Count>, StoreError>;
 
     /// Schedules of a namespace in order of name, after `after`.
@@ -139,10 +153,11 @@ pub trait Queries: Send + Sync {
         name: &str,
     ) -> Result<Option<ScheduleRecord>, StoreError>;
 
-    /// The latest finished tasks of a schedule, newest first.
+    /// The latest created of a schedule's final tasks, newest first, payloads left out.
     fn last_runs(&self, uid: u128, limit: usize) -> Result<Vec<Task>, StoreError>;
 
-    /// Statistics by minute over `[from, to)`, summed over shards, in order of minute.
+    /// Statistics by minute over `[from, to)`, summed over shards, in order of minute; the rows
+    /// of a minute in order of (queue, kind). Minutes without any are absent.
     fn series(
         &self,
         from_minute: i64,

@@ -83,7 +83,7 @@ pub struct StatsRow {
     /// Tasks created.
     #[serde(default)]
     pub created: u32,
-    /// Tasks finished, by final state.
+    /// Tasks finished, by final state, in order of state.
     #[serde(default)]
     pub finished: Vec<(State, u32)>,
     /// Attempts that ended without success.
@@ -113,9 +113,9 @@ impl StatsRow {
 
     /// Counts `n` tasks that reached `state`.
     pub fn finish(&mut self, state: State, n: u32) {
-        match self.finished.iter_mut().find(|f| f.0 == state) {
-            Some(f) => f.1 = f.1.saturating_add(n),
-            None => self.finished.push((state, n)),
+        match self.finished.binary_search_by_key(&state, |f| f.0) {
+            Ok(i) => self.finished[i].1 = self.finished[i].1.saturating_add(n),
+            Err(i) => self.finished.insert(i, (state, n)),
         }
     }
 
@@ -142,12 +142,14 @@ pub struct StatsDelta {
     pub rows: Vec<StatsRow>,
 }
 
-/// Sums rows that share queue and kind.
+/// Sums rows that share queue and kind. `into` is kept in order of (queue, kind), so it must be
+/// in that order, as an empty one is. O(rows × log).
 pub fn merge_rows(into: &mut Vec<StatsRow>, from: &[StatsRow]) {
     for row in from {
-        match into.iter_mut().find(|r| r.queue == row.queue && r.kind == row.kind) {
-            Some(r) => r.merge(row),
-            None => into.push(row.clone()),
+        let place = |r: &StatsRow| (r.queue, &*r.kind).cmp(&(row.queue, &*row.kind));
+        match into.binary_search_by(place) {
+            Ok(i) => into[i].merge(row),
+            Err(i) => into.insert(i, row.clone()),
         }
     }
 }

@@ -127,6 +127,9 @@ pub struct StoreGauges {
     pub checkpoints: u64,
 }
 
+/// Rows of one shard's inbox that one answer holds at most, oldest first.
+pub const INBOX_MAX: usize = 10_000;
+
 /// Keeps tasks. See the module for the rules of calling.
 pub trait Store: Send + Sync {
     /// What it is.
@@ -144,7 +147,7 @@ pub trait Store: Send + Sync {
 
     /// Scheduled tasks of the shard after `edge` and due before `until`, not marked overdue:
     /// the first `limit` (1 or more) in order of (due, sequence). The answer's edge is the last
-    /// task's when the limit cut it, else `Edge::before(until)`.
+    /// task's when the limit cut it, else `Edge::before(until)`, or `edge` if that is later.
     fn load(&self, shard: Shard, edge: Edge, until: Time, limit: usize)
     -> Result<Span, StoreError>;
 
@@ -164,10 +167,14 @@ pub trait Store: Send + Sync {
     /// row is gone.
     fn fetch(&self, seqs: &[Seq]) -> Result<Vec<Option<Task>>, StoreError>;
 
-    /// Tasks that others inserted into these shards and that have not been taken in.
+    /// Tasks that others inserted into these shards and that have not been taken in: at most
+    /// [`INBOX_MAX`] a shard, so ask again after taking them in. A task leaves the inbox by
+    /// itself when an attempt of it starts or ends, and when it is closed or discarded.
     fn inbox(&self, shards: &[Shard]) -> Result<Vec<(Shard, Stub)>, StoreError>;
 
-    /// Takes, keeps and gives up leases; answers what is held now of what was asked.
+    /// Gives up, keeps, then takes leases; answers what is held now of what was to be kept or
+    /// taken. A shard is not held by anybody after its holder gave it up, nor after an exclusive
+    /// store was opened anew.
     fn leases(&self, ask: &LeaseAsk) -> Result<Vec<Lease>, StoreError>;
 
     /// All leases.

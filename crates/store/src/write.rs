@@ -32,7 +32,8 @@ impl Unit {
 /// One change.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// Creates the queue (and namespace) unless it exists. Answers [`Done::Queue`].
+    /// Creates the queue (and namespace) unless it exists, with version 1 and the default
+    /// configuration. Answers [`Done::Queue`].
     EnsureQueue {
         /// Namespace name.
         namespace: String,
@@ -44,7 +45,11 @@ pub enum Write {
         /// The queue as it was read, with its new configuration; compare-and-set on `version`.
         record: Box<QueueRecord>,
     },
-    /// Creates a task. Answers [`Done::Inserted`], [`Done::Same`] or [`Done::Kept`].
+    /// Creates a task, with version 0. Answers [`Done::Inserted`], [`Done::Same`] or
+    /// [`Done::Kept`]. Looked at in this order: its queue is unknown or of another namespace
+    /// (`Conflict`); its id and fingerprint exist (`Same`); its occurrence exists, live or in
+    /// history (`Exists`); its id exists (`IdReused`, though a store may not look for an id
+    /// without a fingerprint in history); its key is taken (`Kept` or `KeyTaken`).
     Insert(Box<NewTask>),
     /// An attempt starts.
     Start {
@@ -91,8 +96,9 @@ pub enum Write {
         /// The version it must have.
         version: u32,
     },
-    /// A task that has not started is changed. Namespace, queue, partition, key and concurrency
-    /// key stay.
+    /// A scheduled task is changed. Namespace, queue, partition, key and concurrency key stay
+    /// whatever the new definition says; its mark as overdue goes. Whether a task that had an
+    /// attempt may be changed is the caller's rule.
     Edit {
         /// The task.
         seq: Seq,
@@ -119,18 +125,21 @@ pub enum Write {
         /// The rows.
         seqs: Vec<Seq>,
     },
-    /// A worker is alive.
+    /// A worker is alive. Refused as `Illegal` unless the task is running.
     Progress {
         /// The task.
         seq: Seq,
         /// The version it must have.
         version: u32,
-        /// Until when its claim holds now.
+        /// Until when its claim holds now; `None` leaves it.
         claim_until: Option<Time>,
         /// JSON text; `None` leaves what was said before.
         progress: Option<String>,
     },
-    /// A task of history becomes live again. Answers [`Done::Redriven`].
+    /// A task of history becomes live again, under its old sequence and with its attempts;
+    /// `give_up_after` counts from `due`, and an `expires_at` not after `due` is dropped. Refused
+    /// with `Conflict` when it is unknown or not final, with `KeyTaken` when a live task holds its
+    /// key. Answers [`Done::Redriven`].
     Redrive {
         /// Its namespace.
         namespace: NamespaceId,
@@ -167,6 +176,13 @@ pub enum Write {
         /// First minute (since the Unix epoch) that is left alone.
         before_minute: i64,
     },
+    /// Deletes the oldest statistics. Answers [`Done::Pruned`].
+    PruneStats {
+        /// First minute (since the Unix epoch) that is kept.
+        before_minute: i64,
+        /// At most so many (shard, minute) pairs; a store may count every row of one.
+        limit: u32,
+    },
     /// Inbox rows have been taken in.
     TakeIn {
         /// The shard.
@@ -174,7 +190,10 @@ pub enum Write {
         /// The tasks.
         seqs: Vec<Seq>,
     },
-    /// Deletes the oldest rows of one part of history. Answers [`Done::Pruned`].
+    /// Deletes the oldest rows of one part of history, in the order in which they were recorded
+    /// as finished, with their outputs. It ends at the first row that did not finish before
+    /// `before`, so a clock that once ran ahead delays retention and nothing more. Answers
+    /// [`Done::Pruned`].
     Prune {
         /// `true` for the succeeded, `false` for all other outcomes.
         succeeded: bool,
@@ -235,7 +254,7 @@ pub struct Refused {
 pub enum Refusal {
     /// The row is gone or has another version.
     Conflict,
-    /// The shard is no longer held under that epoch.
+    /// A shard of the unit is not held under that epoch, or not held at all; told of write 0.
     Fenced,
     /// The move is not in the transition table.
     Illegal,
@@ -243,7 +262,7 @@ pub enum Refusal {
     IdReused,
     /// The key is held by this live task.
     KeyTaken(TaskId),
-    /// A schedule of that name, or an occurrence of that schedule, exists.
+    /// Another schedule of that name, or an occurrence of that schedule, exists.
     Exists,
 }
 
