@@ -11,10 +11,7 @@ pub(crate) struct Bitmap256 {
 }
 
 impl Bitmap256 {
-    pub(crate) const EMPTY: Self = Self {
-        words: [0; 4],
-        summary: 0,
-    };
+    pub(crate) const EMPTY: Self = Self { words: [0; 4], summary: 0 };
 
     pub(crate) fn is_empty(&self) -> bool {
         self.summary == 0

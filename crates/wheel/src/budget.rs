@@ -36,12 +36,7 @@ impl Budget {
     /// A budget of `units` timers handled. Zero units handle nothing and only tell, by
     /// [`ran_out`](Self::ran_out), whether there would have been something to do.
     pub const fn new(units: usize) -> Self {
-        Self {
-            left: units,
-            fired: 0,
-            moved: 0,
-            ran_out: false,
-        }
+        Self { left: units, fired: 0, moved: 0, ran_out: false }
     }
 
     /// A budget that does not run out: `usize::MAX` units.
@@ -118,11 +113,7 @@ pub struct Advance {
 
 impl From<Budget> for Advance {
     fn from(budget: Budget) -> Self {
-        Self {
-            fired: budget.fired,
-            moved: budget.moved,
-            finished: !budget.ran_out,
-        }
+        Self { fired: budget.fired, moved: budget.moved, finished: !budget.ran_out }
     }
 }
 
@@ -136,23 +127,9 @@ mod tests {
         assert!(budget.pay_fired());
         assert!(budget.pay_moved());
         assert!(!budget.ran_out());
-        assert_eq!(
-            Advance::from(budget.clone()),
-            Advance {
-                fired: 1,
-                moved: 1,
-                finished: true
-            }
-        );
+        assert_eq!(Advance::from(budget.clone()), Advance { fired: 1, moved: 1, finished: true });
         assert!(!budget.pay_moved());
         assert!(budget.ran_out());
-        assert_eq!(
-            Advance::from(budget),
-            Advance {
-                fired: 1,
-                moved: 1,
-                finished: false
-            }
-        );
+        assert_eq!(Advance::from(budget), Advance { fired: 1, moved: 1, finished: false });
     }
 }

@@ -20,6 +20,17 @@
 //! assert_eq!(wheel.next_deadline(), None);
 //! ```
 //!
+//! # Which one
+//!
+//! | | insert, cancel, reset | fire | good for |
+//! |---|---|---|---|
+//! | [`HierarchicalWheel`] | O(1) | O(1), at most seven moves | nearly everything: any number of timers, any deadlines |
+//! | [`HashedWheel`] | O(1) | O(timers in the slot) | deadlines within one turn of a ring of known size |
+//! | [`BinaryHeapQueue`] | O(log n) | O(log n) | a few hundred timers; `next_deadline` always exact |
+//!
+//! All keep the contract of [`TimerQueue`] to the letter: exact order, budgets, keys that are
+//! never mistaken, memory given back on cancelling.
+//!
 //! # How a hierarchical wheel works
 //!
 //! Write a tick as eight digits of eight bits. The wheel has a *level* for each digit and in it
@@ -63,6 +74,8 @@ extern crate std;
 
 mod bitmap;
 mod budget;
+mod hashed;
+mod heap;
 mod hierarchical;
 mod key;
 mod list;
@@ -71,6 +84,8 @@ mod slab;
 mod snapshot;
 
 pub use budget::{Advance, Budget};
+pub use hashed::HashedWheel;
+pub use heap::BinaryHeapQueue;
 pub use hierarchical::HierarchicalWheel;
 pub use key::Key;
 pub use queue::TimerQueue;

@@ -16,12 +16,7 @@ pub(crate) struct Timer<T> {
 
 impl<T> Timer<T> {
     pub(crate) const fn unlinked(deadline: u64, value: T) -> Self {
-        Self {
-            deadline,
-            prev: NIL,
-            next: NIL,
-            value,
-        }
+        Self { deadline, prev: NIL, next: NIL, value }
     }
 }
 
@@ -35,12 +30,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) const EMPTY: Self = Self {
-        head: NIL,
-        tail: NIL,
-        len: 0,
-        min: u64::MAX,
-    };
+    pub(crate) const EMPTY: Self = Self { head: NIL, tail: NIL, len: 0, min: u64::MAX };
 
     pub(crate) fn is_empty(&self) -> bool {
         self.head == NIL
@@ -97,10 +87,7 @@ impl List {
         for index in self.iter(slab) {
             let (_, _, timer) = slab.at(index);
             assert_eq!(timer.prev, prev, "back link of timer {index}");
-            assert!(
-                self.min <= timer.deadline,
-                "timer {index} is earlier than its slot's bound"
-            );
+            assert!(self.min <= timer.deadline, "timer {index} is earlier than its slot's bound");
             len += 1;
             assert!(len <= self.len, "list is longer than it says, or a circle");
             prev = index;

@@ -48,14 +48,8 @@ struct Page<E> {
 }
 
 enum Entry<E> {
-    Vacant {
-        next: u32,
-    },
-    Occupied {
-        generation: NonZeroU32,
-        label: u16,
-        item: E,
-    },
+    Vacant { next: u32 },
+    Occupied { generation: NonZeroU32, label: u16, item: E },
 }
 
 const fn split(index: u32) -> (usize, usize) {
@@ -101,11 +95,7 @@ impl<E> Slab<E> {
         let Entry::Vacant { next } = *entry else {
             unreachable!("the free list of page {number} leads to a used entry");
         };
-        *entry = Entry::Occupied {
-            generation,
-            label,
-            item,
-        };
+        *entry = Entry::Occupied { generation, label, item };
         page.free = next;
         page.live += 1;
         if next == NIL {
@@ -121,12 +111,7 @@ impl<E> Slab<E> {
         let page = &mut self.pages[number];
         let next = page.free;
         let entry = core::mem::replace(&mut entries_mut(page)[offset], Entry::Vacant { next });
-        let Entry::Occupied {
-            generation,
-            label,
-            item,
-        } = entry
-        else {
+        let Entry::Occupied { generation, label, item } = entry else {
             unreachable!("entry {index} is not in use");
         };
         page.free = offset as u32;
@@ -148,9 +133,9 @@ impl<E> Slab<E> {
 
     pub(crate) fn get(&self, key: Key) -> Option<&E> {
         match self.entry(key.index())? {
-            Entry::Occupied {
-                generation, item, ..
-            } if generation.get() == key.generation() => Some(item),
+            Entry::Occupied { generation, item, .. } if generation.get() == key.generation() => {
+                Some(item)
+            }
             _ => None,
         }
     }
@@ -158,9 +143,9 @@ impl<E> Slab<E> {
     pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut E> {
         let (number, offset) = split(key.index());
         match &mut self.pages.get_mut(number)?.entries.as_mut()?[offset] {
-            Entry::Occupied {
-                generation, item, ..
-            } if generation.get() == key.generation() => Some(item),
+            Entry::Occupied { generation, item, .. } if generation.get() == key.generation() => {
+                Some(item)
+            }
             _ => None,
         }
     }
@@ -168,11 +153,9 @@ impl<E> Slab<E> {
     /// The key, label and item at an index that is in use.
     pub(crate) fn at(&self, index: u32) -> (Key, u16, &E) {
         match self.entry(index) {
-            Some(Entry::Occupied {
-                generation,
-                label,
-                item,
-            }) => (Key::new(index, *generation), *label, item),
+            Some(Entry::Occupied { generation, label, item }) => {
+                (Key::new(index, *generation), *label, item)
+            }
             _ => unreachable!("entry {index} is not in use"),
         }
     }
@@ -190,35 +173,18 @@ impl<E> Slab<E> {
     /// it. Generations go on from where they are.
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = (Key, E)> + use<E> {
         let generation = self.generation;
-        let taken = core::mem::replace(
-            self,
-            Self {
-                generation,
-                ..Self::new()
-            },
-        );
-        taken
-            .pages
-            .into_iter()
-            .enumerate()
-            .flat_map(|(number, page)| {
-                let entries = page
-                    .entries
-                    .map(|entries| (entries as Box<[Entry<E>]>).into_vec());
-                entries
-                    .into_iter()
-                    .flatten()
-                    .enumerate()
-                    .filter_map(move |(offset, entry)| match entry {
-                        Entry::Occupied {
-                            generation, item, ..
-                        } => {
-                            let index = (number << PAGE_BITS | offset) as u32;
-                            Some((Key::new(index, generation), item))
-                        }
-                        Entry::Vacant { .. } => None,
-                    })
+        let taken = core::mem::replace(self, Self { generation, ..Self::new() });
+        taken.pages.into_iter().enumerate().flat_map(|(number, page)| {
+            let entries = page.entries.map(|entries| (entries as Box<[Entry<E>]>).into_vec());
+            entries.into_iter().flatten().enumerate().filter_map(move |(offset, entry)| match entry
+            {
+                Entry::Occupied { generation, item, .. } => {
+                    let index = (number << PAGE_BITS | offset) as u32;
+                    Some((Key::new(index, generation), item))
+                }
+                Entry::Vacant { .. } => None,
             })
+        })
     }
 
     /// Gives back the spare page and the tail of the page table. O(pages).
@@ -253,10 +219,7 @@ impl<E> Slab<E> {
                 assert_eq!(page.live, 0, "released page {number} has items");
                 continue;
             };
-            let live = entries
-                .iter()
-                .filter(|e| matches!(e, Entry::Occupied { .. }))
-                .count();
+            let live = entries.iter().filter(|e| matches!(e, Entry::Occupied { .. })).count();
             assert_eq!(live, page.live as usize, "live count of page {number}");
             live_total += live;
             with_room += usize::from(live < PAGE_ENTRIES);
@@ -268,17 +231,11 @@ impl<E> Slab<E> {
                 };
                 offset = next;
                 vacant += 1;
-                assert!(
-                    vacant <= PAGE_ENTRIES,
-                    "free list of page {number} is a circle"
-                );
+                assert!(vacant <= PAGE_ENTRIES, "free list of page {number} is a circle");
             }
             assert_eq!(vacant, PAGE_ENTRIES - live, "free list of page {number}");
             if live == 0 {
-                assert_eq!(
-                    self.spare, number as u32,
-                    "empty page {number} is not the spare"
-                );
+                assert_eq!(self.spare, number as u32, "empty page {number} is not the spare");
             }
         }
         assert_eq!(live_total, self.len, "number of items");
@@ -288,16 +245,10 @@ impl<E> Slab<E> {
         while number != NIL {
             let page = &self.pages[number as usize];
             assert_eq!(page.prev, prev, "back link of page {number}");
-            assert!(
-                page.entries.is_some() && page.free != NIL,
-                "page {number} has no room"
-            );
+            assert!(page.entries.is_some() && page.free != NIL, "page {number} has no room");
             (prev, number) = (number, page.next);
             listed += 1;
-            assert!(
-                listed <= with_room,
-                "the list of pages with room is a circle"
-            );
+            assert!(listed <= with_room, "the list of pages with room is a circle");
         }
         assert_eq!(listed, with_room, "pages with room");
         let mut number = self.released;
@@ -322,23 +273,13 @@ impl<E> Slab<E> {
     fn add_page(&mut self) {
         let entries: Vec<Entry<E>> = (1..=PAGE_ENTRIES as u32)
             .map(|next| Entry::Vacant {
-                next: if next == PAGE_ENTRIES as u32 {
-                    NIL
-                } else {
-                    next
-                },
+                next: if next == PAGE_ENTRIES as u32 { NIL } else { next },
             })
             .collect();
         let Ok(entries) = entries.into_boxed_slice().try_into() else {
             unreachable!("a page is made of {PAGE_ENTRIES} entries");
         };
-        let page = Page {
-            entries: Some(entries),
-            free: 0,
-            live: 0,
-            prev: NIL,
-            next: NIL,
-        };
+        let page = Page { entries: Some(entries), free: 0, live: 0, prev: NIL, next: NIL };
         let number = if self.released == NIL {
             assert!(
                 self.pages.len() < PAGES_MAX,

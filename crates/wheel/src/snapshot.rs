@@ -37,6 +37,10 @@ pub struct Totals {
     pub moved: u64,
 }
 
+impl Totals {
+    pub(crate) const ZERO: Self = Self { inserted: 0, fired: 0, cancelled: 0, moved: 0 };
+}
+
 /// One ring of slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

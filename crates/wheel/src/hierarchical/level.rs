@@ -13,10 +13,7 @@ pub(super) struct Level {
 }
 
 impl Level {
-    pub(super) const EMPTY: Self = Self {
-        occupied: Bitmap256::EMPTY,
-        slots: [List::EMPTY; SLOTS],
-    };
+    pub(super) const EMPTY: Self = Self { occupied: Bitmap256::EMPTY, slots: [List::EMPTY; SLOTS] };
 
     pub(super) fn slot(&self, slot: u8) -> &List {
         &self.slots[usize::from(slot)]
@@ -37,10 +34,7 @@ impl Level {
 
     /// Timers in all slots.
     pub(super) fn len(&self) -> usize {
-        self.occupied
-            .iter()
-            .map(|slot| self.slot(slot).len as usize)
-            .sum()
+        self.occupied.iter().map(|slot| self.slot(slot).len as usize).sum()
     }
 
     pub(super) fn check_invariants<T>(&self, slab: &Slab<Timer<T>>) {

@@ -107,12 +107,7 @@ impl<T> HierarchicalWheel<T> {
             levels: [const { None }; LEVELS],
             occupied: 0,
             cascade: None,
-            totals: Totals {
-                inserted: 0,
-                fired: 0,
-                cancelled: 0,
-                moved: 0,
-            },
+            totals: Totals::ZERO,
         }
     }
 
@@ -222,9 +217,7 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
 
     fn insert_at(&mut self, deadline: u64, value: T) -> Key {
         let place = self.place_of(deadline);
-        let key = self
-            .slab
-            .insert(place.label(), Timer::unlinked(deadline, value));
+        let key = self.slab.insert(place.label(), Timer::unlinked(deadline, value));
         self.link(key.index(), place);
         self.totals.inserted = self.totals.inserted.wrapping_add(1);
         key
@@ -263,9 +256,7 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
 
     fn peek(&self) -> Option<(Key, u64, &T)> {
         let moved = self.first_occupied().and_then(|place| self.first_of(place));
-        let waiting = self
-            .cascade
-            .and_then(|cascade| self.first_of(cascade.place));
+        let waiting = self.cascade.and_then(|cascade| self.first_of(cascade.place));
         let index = match (moved, waiting) {
             // What the cascade has moved is ahead of what it has not, at the same tick.
             (Some((tick, index)), Some((other, _))) if tick <= other => index,
@@ -277,14 +268,8 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
     }
 
     fn next_deadline(&self) -> Option<u64> {
-        let places = [
-            self.first_occupied(),
-            self.cascade.map(|cascade| cascade.place),
-        ];
-        let bounds = places
-            .into_iter()
-            .flatten()
-            .filter_map(|place| Some(self.list(place)?.min));
+        let places = [self.first_occupied(), self.cascade.map(|cascade| cascade.place)];
+        let bounds = places.into_iter().flatten().filter_map(|place| Some(self.list(place)?.min));
         Some(bounds.min()?.max(self.now))
     }
 
@@ -318,10 +303,7 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
                 return None;
             }
             if place.level() > 0 {
-                self.cascade = Some(Cascade {
-                    place,
-                    end: place.end(self.now),
-                });
+                self.cascade = Some(Cascade { place, end: place.end(self.now) });
             }
             self.now = start;
         }
@@ -355,29 +337,25 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let levels = self
-            .levels
-            .iter()
-            .enumerate()
-            .filter_map(|(number, level)| {
-                let level = level.as_ref().filter(|level| !level.occupied.is_empty())?;
-                let occupied: Vec<SlotSnapshot> = level
-                    .occupied
-                    .iter()
-                    .map(|slot| SlotSnapshot {
-                        slot: slot.into(),
-                        start: Place::new(number, slot).start(self.now),
-                        len: level.slot(slot).len as usize,
-                    })
-                    .collect();
-                Some(LevelSnapshot {
-                    level: number,
-                    slots: SLOTS,
-                    slot_ticks: slot_ticks(number),
-                    len: level.len(),
-                    occupied,
+        let levels = self.levels.iter().enumerate().filter_map(|(number, level)| {
+            let level = level.as_ref().filter(|level| !level.occupied.is_empty())?;
+            let occupied: Vec<SlotSnapshot> = level
+                .occupied
+                .iter()
+                .map(|slot| SlotSnapshot {
+                    slot: slot.into(),
+                    start: Place::new(number, slot).start(self.now),
+                    len: level.slot(slot).len as usize,
                 })
-            });
+                .collect();
+            Some(LevelSnapshot {
+                level: number,
+                slots: SLOTS,
+                slot_ticks: slot_ticks(number),
+                len: level.len(),
+                occupied,
+            })
+        });
         Snapshot {
             now: self.now,
             len: self.len(),
@@ -392,14 +370,8 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
         self.slab.check_invariants();
         let mut listed = 0;
         for (number, level) in self.levels.iter().enumerate() {
-            let holds = level
-                .as_ref()
-                .is_some_and(|level| !level.occupied.is_empty());
-            assert_eq!(
-                self.occupied >> number & 1 == 1,
-                holds,
-                "bit of level {number}"
-            );
+            let holds = level.as_ref().is_some_and(|level| !level.occupied.is_empty());
+            assert_eq!(self.occupied >> number & 1 == 1, holds, "bit of level {number}");
             let Some(level) = level else { continue };
             level.check_invariants(&self.slab);
             listed += level.len();
@@ -424,10 +396,7 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
         }
         assert_eq!(listed, self.slab.len(), "timers in lists");
         if let Some(cascade) = self.cascade {
-            assert!(
-                self.front(cascade.place).is_some(),
-                "the slot being cascaded is empty"
-            );
+            assert!(self.front(cascade.place).is_some(), "the slot being cascaded is empty");
             assert!(cascade.place.level() > 0, "level 0 is being cascaded");
             assert_eq!(
                 cascade.place.start(self.now),

@@ -5,9 +5,7 @@ use tourbillon_wheel::{Budget, TimerQueue};
 /// Advances without a bound and gives (deadline, value) of what fired.
 pub(crate) fn fire<Q: TimerQueue<Value = u64>>(queue: &mut Q, now: u64) -> Vec<(u64, u64)> {
     let mut fired = Vec::new();
-    let done = queue.advance(now, usize::MAX, |_, deadline, value| {
-        fired.push((deadline, value))
-    });
+    let done = queue.advance(now, usize::MAX, |_, deadline, value| fired.push((deadline, value)));
     assert!(done.finished);
     queue.check_invariants();
     fired
@@ -134,15 +132,7 @@ pub(crate) fn firing_may_insert_cancel_and_reset<Q: TimerQueue<Value = u64>>(mak
             queue.insert_at(901, 13);
         }
     }
-    let expected = [
-        (700, 0),
-        (700, 3),
-        (100, 10),
-        (700, 11),
-        (750, 2),
-        (750, 12),
-        (800, 4),
-    ];
+    let expected = [(700, 0), (700, 3), (100, 10), (700, 11), (750, 2), (750, 12), (800, 4)];
     assert_eq!(fired, expected);
     assert_eq!(budget.fired(), expected.len());
     assert_eq!((queue.now(), queue.len()), (900, 1));
@@ -188,10 +178,7 @@ pub(crate) fn reset_goes_to_the_end_of_its_tick<Q: TimerQueue<Value = u64>>(make
     let near = queue.insert_at(300, 5);
     assert!(queue.reset(near, u64::MAX));
     *queue.get_mut(near).unwrap() += 10;
-    assert_eq!(
-        fire(&mut queue, 300),
-        [(300, 2), (300, 1), (300, 3), (300, 4)]
-    );
+    assert_eq!(fire(&mut queue, 300), [(300, 2), (300, 1), (300, 3), (300, 4)]);
     assert_eq!(queue.peek(), Some((near, u64::MAX, &15)));
 }
 
@@ -212,9 +199,7 @@ pub(crate) fn a_panicking_callback_leaves_the_queue_sound<Q: TimerQueue<Value = 
         queue.insert_at(500, n);
     }
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        queue.advance(500, usize::MAX, |_, _, n| {
-            std::panic::resume_unwind(Box::new(n))
-        })
+        queue.advance(500, usize::MAX, |_, _, n| std::panic::resume_unwind(Box::new(n)))
     }));
     assert_eq!(*caught.unwrap_err().downcast::<u64>().unwrap(), 0);
     queue.check_invariants();
@@ -254,11 +239,7 @@ pub(crate) fn drain_gives_everything_back<Q: TimerQueue<Value = u64>>(make: fn(u
     queue.drain(|key, deadline, n| drained.push((n, key, deadline)));
     queue.check_invariants();
     drained.sort_unstable();
-    let expected: Vec<_> = keys
-        .iter()
-        .zip(0..)
-        .map(|(key, n)| (n, *key, n * n))
-        .collect();
+    let expected: Vec<_> = keys.iter().zip(0..).map(|(key, n)| (n, *key, n * n)).collect();
     assert_eq!(drained, expected);
     assert_eq!((queue.len(), queue.now(), queue.capacity()), (0, 77, 0));
     assert!(keys.iter().all(|key| queue.cancel(*key).is_none()));
@@ -287,12 +268,7 @@ pub(crate) fn snapshot_counts<Q: TimerQueue<Value = u64>>(make: fn(u64) -> Q) {
         for level in &snapshot.levels {
             let len: usize = level.occupied.iter().map(|slot| slot.len).sum();
             assert_eq!(len, level.len);
-            assert!(
-                level
-                    .occupied
-                    .iter()
-                    .all(|slot| slot.slot < level.slots && slot.len > 0)
-            );
+            assert!(level.occupied.iter().all(|slot| slot.slot < level.slots && slot.len > 0));
         }
     }
 }

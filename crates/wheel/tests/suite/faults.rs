@@ -100,18 +100,12 @@ pub(crate) fn memory_returns_when_timers_are_cancelled<Q: TimerQueue<Value = u64
 ) {
     const TIMERS: u64 = 1_000_000;
     let mut queue = make(0);
-    let keys: Vec<_> = (0..TIMERS)
-        .map(|n| queue.insert_at(HOUR + n % 60_000, n))
-        .collect();
+    let keys: Vec<_> = (0..TIMERS).map(|n| queue.insert_at(HOUR + n % 60_000, n)).collect();
     let peak = queue.capacity();
     for (key, n) in keys.iter().zip(0..) {
         assert_eq!(queue.cancel(*key), Some(n));
     }
-    assert!(
-        queue.capacity() <= 1024,
-        "{} timers' memory is held at once",
-        queue.capacity()
-    );
+    assert!(queue.capacity() <= 1024, "{} timers' memory is held at once", queue.capacity());
     queue.compact();
     assert_eq!(queue.capacity(), 0);
     queue.check_invariants();
@@ -202,10 +196,7 @@ pub(crate) fn three_years_of_uptime<Q: TimerQueue<Value = u64>>(make: fn(u64) ->
         now = (queue.next_deadline().unwrap() + now % 13).min(END);
         let mut budget = Budget::unlimited();
         while let Some((_, deadline, what)) = queue.pop(now, &mut budget) {
-            assert!(
-                deadline <= now && now - deadline < 13,
-                "late: {deadline} at {now}"
-            );
+            assert!(deadline <= now && now - deadline < 13, "late: {deadline} at {now}");
             match what {
                 PERIODIC => {
                     assert_eq!(deadline, planned);

@@ -7,7 +7,7 @@ pub(crate) mod examples;
 pub(crate) mod faults;
 pub(crate) mod model;
 
-/// Runs the whole suite for one structure: `conformance!(name, Type::<u64>::starting_at)`.
+/// Runs the whole suite for one structure: `conformance!(name, Type::starting_at)`.
 #[macro_export]
 macro_rules! conformance {
     ($name:ident, $make:expr) => {

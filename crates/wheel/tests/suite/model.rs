@@ -118,13 +118,8 @@ struct Pair<Q> {
 
 /// Performs the operations on the queue and on the model, and compares after each.
 pub(crate) fn run<Q: TimerQueue<Value = u64>>(queue: Q, ops: &[Op]) {
-    let mut pair = Pair {
-        queue,
-        model: BTreeMap::new(),
-        sequence: 0,
-        stale: Vec::new(),
-        exact: true,
-    };
+    let mut pair =
+        Pair { queue, model: BTreeMap::new(), sequence: 0, stale: Vec::new(), exact: true };
     for op in ops {
         pair.step(op);
         pair.compare();
@@ -142,11 +137,7 @@ impl<Q: TimerQueue<Value = u64>> Pair<Q> {
         match *tick {
             Tick::After(delay) => now.saturating_add(delay),
             Tick::Before(delay) => now.saturating_sub(delay),
-            Tick::Edge {
-                level,
-                spans,
-                offset,
-            } => {
+            Tick::Edge { level, spans, offset } => {
                 let span = 1u64 << (8 * level);
                 let edge = (now - now % span).saturating_add(span.saturating_mul(spans));
                 edge.saturating_add_signed(offset)
@@ -159,10 +150,7 @@ impl<Q: TimerQueue<Value = u64>> Pair<Q> {
 
     fn nth(&self, n: usize) -> Option<(Order, Entry)> {
         let n = n.checked_rem(self.model.len())?;
-        self.model
-            .iter()
-            .nth(n)
-            .map(|(order, timer)| (*order, *timer))
+        self.model.iter().nth(n).map(|(order, timer)| (*order, *timer))
     }
 
     /// The place in the order of a timer that gets this deadline now.
@@ -243,32 +231,20 @@ impl<Q: TimerQueue<Value = u64>> Pair<Q> {
         for timer in fired {
             let ((tick, sequence), expected) =
                 self.model.pop_first().expect("fired something unknown");
-            assert_eq!(
-                timer, expected,
-                "fired {timer:?} out of turn: {sequence} was next"
-            );
+            assert_eq!(timer, expected, "fired {timer:?} out of turn: {sequence} was next");
             assert!(tick <= target, "fired {timer:?} at {target}, early");
             self.stale.push(timer.0);
         }
         let next = self.model.first_key_value().map(|((tick, _), _)| *tick);
         if target < before {
-            assert_eq!(
-                (done.fired, done.moved, done.finished, now),
-                (0, 0, true, before)
-            );
+            assert_eq!((done.fired, done.moved, done.finished, now), (0, 0, true, before));
         } else if done.finished {
             assert_eq!(now, target);
-            assert!(
-                next.is_none_or(|tick| tick > target),
-                "left {next:?} behind at {target}"
-            );
+            assert!(next.is_none_or(|tick| tick > target), "left {next:?} behind at {target}");
         } else {
             assert_eq!(done.fired + done.moved, budget, "stopped with budget left");
             assert!(before <= now && now <= target);
-            assert!(
-                next.is_some_and(|tick| now <= tick),
-                "now is {now}, past {next:?}"
-            );
+            assert!(next.is_some_and(|tick| now <= tick), "now is {now}, past {next:?}");
         }
         // What was cancelled earlier in a slot that is still there may be felt, so exactness,
         // once lost, comes back only with an empty queue.
@@ -295,10 +271,7 @@ impl<Q: TimerQueue<Value = u64>> Pair<Q> {
             None => assert_eq!(bound, None),
             Some(((tick, _), _)) => {
                 let bound = bound.expect("a bound for a queue that is not empty");
-                assert!(
-                    queue.now() <= bound && bound <= *tick,
-                    "bound {bound}, first {tick}"
-                );
+                assert!(queue.now() <= bound && bound <= *tick, "bound {bound}, first {tick}");
                 if self.exact {
                     assert_eq!(bound, *tick);
                 }
