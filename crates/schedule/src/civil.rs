@@ -29,11 +29,8 @@ pub(crate) fn date_of(day: i64) -> (i64, u32, u32) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day_of_month = (day_of_year - (153 * month_from_march + 2) / 5 + 1) as u32;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    } as u32;
+    let month =
+        if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 } as u32;
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     (year, month, day_of_month)
 }
@@ -68,17 +65,10 @@ mod tests {
             let (year, month, dom) = date_of(day);
             assert_eq!(
                 (year, month, dom),
-                (
-                    i64::from(expected.year()),
-                    expected.month() as u32,
-                    expected.day() as u32
-                )
+                (i64::from(expected.year()), expected.month() as u32, expected.day() as u32)
             );
             assert_eq!(day_of(year, month, dom), day);
-            assert_eq!(
-                weekday_of(day),
-                expected.weekday().to_sunday_zero_offset() as u32
-            );
+            assert_eq!(weekday_of(day), expected.weekday().to_sunday_zero_offset() as u32);
             assert!(dom <= days_in(year, month));
             expected = expected.tomorrow().unwrap();
         }

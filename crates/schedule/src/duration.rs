@@ -40,11 +40,7 @@ const UNITS: [(&str, i64); 7] = [
 pub fn parse_duration(text: &str) -> Result<Micros, Error> {
     let trimmed = text.trim();
     let lead = text.len() - text.trim_start().len();
-    let mut reader = Reader {
-        text: trimmed,
-        at: 0,
-        lead,
-    };
+    let mut reader = Reader { text: trimmed, at: 0, lead };
     if trimmed.is_empty() {
         return Err(reader.refuse(0, EXPECTED));
     }
@@ -93,13 +89,7 @@ struct Number<'a> {
 impl<'a> Reader<'a> {
     fn refuse(&self, at: usize, expected: &'static str) -> Error {
         let rest = self.text.get(at..).unwrap_or_default();
-        Error::new(
-            Kind::Duration,
-            "duration",
-            Some(self.lead + at + 1),
-            rest,
-            expected,
-        )
+        Error::new(Kind::Duration, "duration", Some(self.lead + at + 1), rest, expected)
     }
 
     fn digits(&mut self) -> &'a str {
@@ -143,15 +133,10 @@ impl<'a> Reader<'a> {
             let start = self.at;
             let number = self.number()?;
             let rest = &self.text[self.at..];
-            let len = rest
-                .find(|c: char| c.is_ascii_digit() || c.is_whitespace())
-                .unwrap_or(rest.len());
+            let len =
+                rest.find(|c: char| c.is_ascii_digit() || c.is_whitespace()).unwrap_or(rest.len());
             let name = &rest[..len];
-            let name = if name == "µs" || name == "μs" {
-                "us"
-            } else {
-                name
-            };
+            let name = if name == "µs" || name == "μs" { "us" } else { name };
             let Some((_, size)) = UNITS.iter().find(|(unit, _)| *unit == name) else {
                 let expected = if len == 0 {
                     "a unit after the number: w, d, h, m, s, ms or us"
@@ -192,11 +177,7 @@ impl<'a> Reader<'a> {
             }
             let start = self.at;
             let number = self.number()?;
-            let unit = self
-                .text
-                .as_bytes()
-                .get(self.at)
-                .map(u8::to_ascii_uppercase);
+            let unit = self.text.as_bytes().get(self.at).map(u8::to_ascii_uppercase);
             let size = match (in_time, unit) {
                 (false, Some(b'W')) => UNITS[0].1,
                 (false, Some(b'D')) => UNITS[1].1,

@@ -47,13 +47,7 @@ impl Error {
         if quoted.len() < given.len() {
             quoted.push('…');
         }
-        Self {
-            kind,
-            field: field.into(),
-            column,
-            given: quoted,
-            expected: expected.into(),
-        }
+        Self { kind, field: field.into(), column, given: quoted, expected: expected.into() }
     }
 
     /// The same error, its column counted from `by` bytes further left, as when the text was a

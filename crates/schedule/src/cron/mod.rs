@@ -113,11 +113,7 @@ impl CronExpr {
             Dialect::Quartz => quartz::parse(text)?,
             Dialect::Spring => spring::parse(text)?,
         };
-        Ok(Self {
-            dialect,
-            text: text.trim().into(),
-            form,
-        })
+        Ok(Self { dialect, text: text.trim().into(), form })
     }
 
     /// The expression as it was given.

@@ -15,25 +15,15 @@ const SHAPE: &str =
     "6 or 7 fields: second, minute, hour, day of month, month, day of week, perhaps year";
 
 const fn quartz(grammar: Grammar, step_max: i64) -> Grammar {
-    Grammar {
-        wraps: true,
-        open_step: true,
-        step_max,
-        ..grammar
-    }
+    Grammar { wraps: true, open_step: true, step_max, ..grammar }
 }
 
 const SECOND: Grammar = quartz(Grammar::SECOND, 59);
 const MINUTE: Grammar = quartz(Grammar::MINUTE, 59);
 const HOUR: Grammar = quartz(Grammar::HOUR, 23);
 const MONTH: Grammar = quartz(Grammar::MONTH, 12);
-const MONTH_DAY: Grammar = quartz(
-    Grammar {
-        expected: "1-31, L, L-n, nW, LW or ?",
-        ..Grammar::DAY_OF_MONTH
-    },
-    31,
-);
+const MONTH_DAY: Grammar =
+    quartz(Grammar { expected: "1-31, L, L-n, nW, LW or ?", ..Grammar::DAY_OF_MONTH }, 31);
 const WEEK_DAY: Grammar = quartz(
     Grammar {
         name: "day of week",
@@ -61,11 +51,7 @@ pub(crate) fn parse(text: &str) -> Result<Form, Error> {
         [s, m, h, dom, mon, dow] => (s, m, h, dom, mon, dow, None),
         [s, m, h, dom, mon, dow, year] => (s, m, h, dom, mon, dow, Some(year)),
         _ => {
-            let other = if parts.len() == 5 {
-                "; the vixie dialect has 5"
-            } else {
-                ""
-            };
+            let other = if parts.len() == 5 { "; the vixie dialect has 5" } else { "" };
             return Err(super::count(text, &parts, format!("{SHAPE}{other}")));
         }
     };
@@ -74,19 +60,12 @@ pub(crate) fn parse(text: &str) -> Result<Form, Error> {
     let hours = HOUR.list(hour)?;
     let months = MONTH.list(month)?;
     let (month_days, week_days) = match (in_month.is("?"), in_week.is("?")) {
-        (true, false) => (
-            MonthDays {
-                days: ALL_MONTH_DAYS,
-                ..MonthDays::default()
-            },
-            week(in_week)?,
-        ),
+        (true, false) => {
+            (MonthDays { days: ALL_MONTH_DAYS, ..MonthDays::default() }, week(in_week)?)
+        }
         (false, true) => (
             month_day(&MONTH_DAY, in_month)?,
-            WeekDays {
-                days: ALL_WEEK_DAYS,
-                ..WeekDays::default()
-            },
+            WeekDays { days: ALL_WEEK_DAYS, ..WeekDays::default() },
         ),
         (true, true) => {
             return Err(WEEK_DAY.refuse(in_week, "a day: only one of the two day fields may be ?"));
@@ -107,11 +86,7 @@ pub(crate) fn parse(text: &str) -> Result<Form, Error> {
         seconds,
         minutes,
         hours,
-        days: Days {
-            month: month_days,
-            week: week_days,
-            join: Join::And,
-        },
+        days: Days { month: month_days, week: week_days, join: Join::And },
         months,
         years,
         elapsed: [second, minute, hour].iter().any(|f| f.starts_with_star()),

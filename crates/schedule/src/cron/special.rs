@@ -14,11 +14,7 @@ pub(crate) fn month_day(grammar: &Grammar, field: Piece<'_>) -> Result<MonthDays
             None => (item, false),
         };
         if let Some(back) = before_last(grammar, body)? {
-            let set = if weekday {
-                &mut found.nearest_before_last
-            } else {
-                &mut found.before_last
-            };
+            let set = if weekday { &mut found.nearest_before_last } else { &mut found.before_last };
             *set |= 1 << back;
         } else if weekday {
             found.nearest |= 1 << grammar.value(body)?;

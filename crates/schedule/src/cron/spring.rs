@@ -14,21 +14,19 @@ use crate::error::{Error, Kind};
 const SHAPE: &str = "6 fields: second, minute, hour, day of month, month, day of week";
 
 const fn spring(grammar: Grammar) -> Grammar {
-    Grammar {
-        open_step: true,
-        ..grammar
-    }
+    Grammar { open_step: true, ..grammar }
 }
 
 const SECOND: Grammar = spring(Grammar::SECOND);
 const MINUTE: Grammar = spring(Grammar::MINUTE);
 const HOUR: Grammar = spring(Grammar::HOUR);
 const MONTH: Grammar = spring(Grammar::MONTH);
-const MONTH_DAY: Grammar = spring(Grammar {
-    expected: "1-31, L, L-n, nW, LW or ?",
-    ..Grammar::DAY_OF_MONTH
-});
+const MONTH_DAY: Grammar =
+    spring(Grammar { expected: "1-31, L, L-n, nW, LW or ?", ..Grammar::DAY_OF_MONTH });
 const WEEK_DAY: Grammar = spring(Grammar {
+    // Spring reads SUN as 7, so that both SUN-TUE and FRI-SUN are ranges.
+    names: &["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
+    name_base: 1,
     sunday: Sunday::EarlyAtStart,
     expected: "0-7 (Sunday is 0 and 7), SUN-SAT, nL, n#k or ?",
     ..Grammar::DAY_OF_WEEK
@@ -69,19 +67,13 @@ pub(crate) fn parse(text: &str) -> Result<Form, Error> {
     let minutes = MINUTE.list(minute)?;
     let hours = HOUR.list(hour)?;
     let month_days = if in_month.is("?") {
-        MonthDays {
-            days: ALL_MONTH_DAYS,
-            ..MonthDays::default()
-        }
+        MonthDays { days: ALL_MONTH_DAYS, ..MonthDays::default() }
     } else {
         month_day(&MONTH_DAY, in_month)?
     };
     let months = MONTH.list(month)?;
     let week_days = if in_week.is("?") {
-        WeekDays {
-            days: ALL_WEEK_DAYS,
-            ..WeekDays::default()
-        }
+        WeekDays { days: ALL_WEEK_DAYS, ..WeekDays::default() }
     } else {
         week_day(&WEEK_DAY, in_week, None, |value| (value % 7) as u32)?
     };
@@ -89,11 +81,7 @@ pub(crate) fn parse(text: &str) -> Result<Form, Error> {
         seconds,
         minutes,
         hours,
-        days: Days {
-            month: month_days,
-            week: week_days,
-            join: Join::And,
-        },
+        days: Days { month: month_days, week: week_days, join: Join::And },
         months,
         years: None,
         elapsed: [second, minute, hour].iter().any(|f| f.starts_with_star()),

@@ -17,16 +17,7 @@ impl<'a> Piece<'a> {
     pub(crate) fn split_once(self, separator: char) -> Option<(Piece<'a>, Piece<'a>)> {
         let (left, right) = self.text.split_once(separator)?;
         let right_at = self.at + left.len() + separator.len_utf8();
-        Some((
-            Piece {
-                text: left,
-                at: self.at,
-            },
-            Piece {
-                text: right,
-                at: right_at,
-            },
-        ))
+        Some((Piece { text: left, at: self.at }, Piece { text: right, at: right_at }))
     }
 
     pub(crate) fn items(self) -> impl Iterator<Item = Piece<'a>> {
@@ -41,10 +32,8 @@ impl<'a> Piece<'a> {
     /// The piece without a suffix of one of the letters, whatever its case.
     pub(crate) fn strip_suffix(self, letter: char) -> Option<Piece<'a>> {
         let last = self.text.chars().next_back()?;
-        last.eq_ignore_ascii_case(&letter).then(|| Piece {
-            text: &self.text[..self.text.len() - last.len_utf8()],
-            at: self.at,
-        })
+        last.eq_ignore_ascii_case(&letter)
+            .then(|| Piece { text: &self.text[..self.text.len() - last.len_utf8()], at: self.at })
     }
 
     pub(crate) fn is(self, text: &str) -> bool {
@@ -66,10 +55,7 @@ pub(crate) fn fields(text: &str) -> Vec<Piece<'_>> {
             return fields;
         }
         let len = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        fields.push(Piece {
-            text: &rest[..len],
-            at: text.len() - rest.len(),
-        });
+        fields.push(Piece { text: &rest[..len], at: text.len() - rest.len() });
         rest = &rest[len..];
     }
 }
@@ -106,9 +92,8 @@ pub(crate) enum Sunday {
     EarlyAtStart,
 }
 
-pub(crate) const MONTHS: &[&str] = &[
-    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-];
+pub(crate) const MONTHS: &[&str] =
+    &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 pub(crate) const WEEKDAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 impl Grammar {
@@ -124,23 +109,11 @@ impl Grammar {
         step_max: i64::MAX,
         sunday: Sunday::Plain,
     };
-    pub(crate) const SECOND: Grammar = Grammar {
-        name: "second",
-        ..Grammar::MINUTE
-    };
-    pub(crate) const HOUR: Grammar = Grammar {
-        name: "hour",
-        high: 23,
-        expected: "0-23",
-        ..Grammar::MINUTE
-    };
-    pub(crate) const DAY_OF_MONTH: Grammar = Grammar {
-        name: "day of month",
-        low: 1,
-        high: 31,
-        expected: "1-31",
-        ..Grammar::MINUTE
-    };
+    pub(crate) const SECOND: Grammar = Grammar { name: "second", ..Grammar::MINUTE };
+    pub(crate) const HOUR: Grammar =
+        Grammar { name: "hour", high: 23, expected: "0-23", ..Grammar::MINUTE };
+    pub(crate) const DAY_OF_MONTH: Grammar =
+        Grammar { name: "day of month", low: 1, high: 31, expected: "1-31", ..Grammar::MINUTE };
     pub(crate) const MONTH: Grammar = Grammar {
         name: "month",
         low: 1,
@@ -160,13 +133,7 @@ impl Grammar {
     };
 
     pub(crate) fn refuse(&self, piece: Piece<'_>, expected: impl Into<String>) -> Error {
-        Error::new(
-            Kind::Cron,
-            self.name,
-            Some(piece.at + 1),
-            piece.text,
-            expected.into(),
-        )
+        Error::new(Kind::Cron, self.name, Some(piece.at + 1), piece.text, expected.into())
     }
 
     /// A number or a name.
@@ -200,27 +167,25 @@ impl Grammar {
         };
         // Sunday twice in a full round would let steps drift.
         let full = self.high - i64::from(self.low == 0 && self.high == 7);
-        let (first, last) =
-            if range.text == "*" || (range.text.is_empty() && step.is_some() && self.open_step) {
-                (self.low, full)
-            } else if let Some((first, last)) = range.split_once('-') {
-                self.range(range, first, last)?
-            } else {
-                let value = self.value(range)?;
-                match step {
-                    Some(_) if self.open_step => (value, full.max(value)),
-                    Some(step) => {
-                        return Err(self.refuse(
-                            item,
-                            format!(
-                                "a step after * or a range, such as {value}-{}/{step}",
-                                self.high
-                            ),
-                        ));
-                    }
-                    None => (value, value),
+        let (first, last) = if range.text == "*"
+            || (range.text.is_empty() && step.is_some() && self.open_step)
+        {
+            (self.low, full)
+        } else if let Some((first, last)) = range.split_once('-') {
+            self.range(range, first, last)?
+        } else {
+            let value = self.value(range)?;
+            match step {
+                Some(_) if self.open_step => (value, full.max(value)),
+                Some(step) => {
+                    return Err(self.refuse(
+                        item,
+                        format!("a step after * or a range, such as {value}-{}/{step}", self.high),
+                    ));
                 }
-            };
+                None => (value, value),
+            }
+        };
         let step = step.unwrap_or(1);
         if first <= last {
             let mut value = first;

@@ -16,10 +16,7 @@ use crate::rule::check_interval;
 
 const SHAPE: &str = "5 fields: minute, hour, day of month, month, day of week";
 
-const WEEKDAY: Grammar = Grammar {
-    sunday: Sunday::LateAtEnd,
-    ..Grammar::DAY_OF_WEEK
-};
+const WEEKDAY: Grammar = Grammar { sunday: Sunday::LateAtEnd, ..Grammar::DAY_OF_WEEK };
 
 pub(crate) fn parse(text: &str, seed: &str) -> Result<Form, Error> {
     let parts = fields(text);
@@ -50,14 +47,8 @@ pub(crate) fn parse(text: &str, seed: &str) -> Result<Form, Error> {
         minutes,
         hours,
         days: Days {
-            month: MonthDays {
-                days: month_days,
-                ..MonthDays::default()
-            },
-            week: WeekDays {
-                days: week_days,
-                ..WeekDays::default()
-            },
+            month: MonthDays { days: month_days, ..MonthDays::default() },
+            week: WeekDays { days: week_days, ..WeekDays::default() },
             join,
         },
         months,
@@ -106,13 +97,7 @@ fn chosen(
 fn nickname(parts: &[Piece<'_>], seed: &str) -> Result<Form, Error> {
     let name = parts[0];
     let refuse = |piece: Piece<'_>, expected: &'static str| {
-        Error::new(
-            Kind::Cron,
-            "expression",
-            Some(piece.at + 1),
-            piece.text,
-            expected,
-        )
+        Error::new(Kind::Cron, "expression", Some(piece.at + 1), piece.text, expected)
     };
     if name.is("@every") {
         let Some(length) = parts.get(1) else {
