@@ -57,6 +57,12 @@ impl Error {
         self
     }
 
+    /// The same error at a column.
+    pub(crate) fn placed(mut self, column: usize) -> Self {
+        self.column = Some(column);
+        self
+    }
+
     /// The same error as part of a document of another kind.
     pub(crate) fn within(mut self, kind: Kind) -> Self {
         self.kind = kind;

@@ -23,7 +23,7 @@ pub(crate) fn parse(text: &str, seed: &str) -> Result<Form, Error> {
     if let Some(first) = parts.first()
         && first.text.starts_with('@')
     {
-        return nickname(&parts, seed);
+        return nickname(text, &parts, seed);
     }
     let [minute, hour, month_day, month, week_day] = parts[..] else {
         let other = match parts.len() {
@@ -94,7 +94,7 @@ fn chosen(
     Ok(from + (stable(seed, field) % width) as i64)
 }
 
-fn nickname(parts: &[Piece<'_>], seed: &str) -> Result<Form, Error> {
+fn nickname(text: &str, parts: &[Piece<'_>], seed: &str) -> Result<Form, Error> {
     let name = parts[0];
     let refuse = |piece: Piece<'_>, expected: &'static str| {
         Error::new(Kind::Cron, "expression", Some(piece.at + 1), piece.text, expected)
@@ -103,12 +103,10 @@ fn nickname(parts: &[Piece<'_>], seed: &str) -> Result<Form, Error> {
         let Some(length) = parts.get(1) else {
             return Err(refuse(name, "a duration after @every, such as @every 5m"));
         };
-        if let Some(extra) = parts.get(2) {
-            return Err(refuse(*extra, "nothing after the duration"));
-        }
-        let interval = parse_duration(length.text)
-            .and_then(check_interval)
+        let interval = parse_duration(text[length.at..].trim_end())
             .map_err(|error| error.within(Kind::Cron).moved(length.at))?;
+        let interval = check_interval(interval)
+            .map_err(|error| error.within(Kind::Cron).placed(length.at + 1))?;
         return Ok(Form::Every(interval));
     }
     if let Some(extra) = parts.get(1) {
