@@ -29,6 +29,7 @@
 
 mod civil;
 mod cron;
+mod crontab;
 mod duration;
 mod error;
 mod hash;
@@ -40,6 +41,7 @@ mod walk;
 mod zone;
 
 pub use cron::{CronExpr, Dialect};
+pub use crontab::{Crontab, CrontabEntry, CrontabError, CrontabFormat, CrontabNote, Environment};
 pub use duration::{format_duration, parse_duration};
 pub use error::{CronError, Error};
 pub use instant::{format_instant, parse_instant};
