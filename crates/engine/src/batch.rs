@@ -1,0 +1,415 @@
+//! Group commit: what waits to be written, the batch in flight, and what its answer means.
+//!
+//! A unit goes out with a ticket that says who cares. At most one batch is in flight; what
+//! gathers meanwhile goes out together when it is back, so the fsync is shared under load and
+//! nothing waits when idle. A batch that nobody waits for may gather for `linger`.
+
+use tourbillon_store::{
+    Done, Partition, Refusal, Refused, Seq, Shard, State, StoreError, Stub, Time, Unit,
+    UnitResult, Write,
+};
+
+use crate::api::{Answer, CallId, Effect, ReplyId, Unavailable};
+use crate::attempt::Wrote;
+use crate::engine::{Engine, Line};
+
+/// Longest wait after failed commits, in microseconds.
+const BACKOFF_MAX: u64 = 5_000_000;
+
+/// Who cares about a unit.
+#[derive(Debug)]
+pub(crate) enum Ticket {
+    /// Nobody.
+    Nobody,
+    /// Rows of these partitions were marked overdue.
+    Spill(Vec<Partition>),
+    /// A creation.
+    Accept { reply: ReplyId, replaced: Option<(Seq, Shard, Partition)> },
+    /// A task that others inserted was taken in.
+    TakeIn { shard: Shard, stubs: Vec<Stub> },
+    /// A running task.
+    Task { seq: Seq, shard: Shard, wrote: Wrote, planned: Option<Planned> },
+    /// A task that ends without an attempt.
+    Close {
+        seq: Seq,
+        stub: Stub,
+        shard: Shard,
+        to: State,
+        reply: Option<ReplyId>,
+        planned: Option<Planned>,
+    },
+    /// The same for a task that is not in memory.
+    CloseAway { seq: Seq, shard: Shard, partition: Partition, reply: ReplyId, planned: Option<Planned> },
+    /// A change to a task; the stub after it.
+    Edit { stub: Stub, shard: Shard, reply: ReplyId },
+    /// A task of history becomes live.
+    Redrive { reply: ReplyId },
+    /// A queue.
+    Queue { reply: ReplyId },
+    /// A schedule.
+    Schedule { reply: ReplyId, uid: u128, planned: Option<Planned> },
+}
+
+/// An occurrence that a unit inserts, to be taken in when it is committed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Planned {
+    pub(crate) uid: u128,
+    /// Which write of the unit inserts it.
+    pub(crate) insert: Option<usize>,
+    /// The occurrence's row, once known.
+    pub(crate) seq: Option<Seq>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Batches {
+    outbox: Line<(Unit, Ticket)>,
+    outbox_writes: usize,
+    dirty: Line<Seq>,
+    flight: Option<Flight>,
+    /// Somebody waits for what gathers.
+    pub(crate) urgent: bool,
+    /// Monotonic time when the first of what gathers came.
+    since: Option<u64>,
+    /// Monotonic time before which nothing is sent, after a failure.
+    not_before: u64,
+    backoff: u64,
+}
+
+#[derive(Debug)]
+struct Flight {
+    call: CallId,
+    tickets: Vec<Ticket>,
+    writes: usize,
+}
+
+impl Batches {
+    pub(crate) fn push_dirty(&mut self, seq: Seq, mono: u64) {
+        self.dirty.push_back(seq);
+        self.since.get_or_insert(mono);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.outbox.is_empty() && self.dirty.is_empty() && self.flight.is_none()
+    }
+
+    /// Writes that wait or are in flight.
+    pub(crate) fn pending_writes(&self) -> usize {
+        self.outbox_writes + self.dirty.len() + self.flight.as_ref().map_or(0, |f| f.writes)
+    }
+
+    pub(crate) fn in_outbox(&self) -> usize {
+        self.outbox_writes
+    }
+
+    /// Whether rows are about to be marked overdue.
+    pub(crate) fn has_spill(&self) -> bool {
+        let in_flight = self.flight.iter().flat_map(|f| &f.tickets);
+        self.outbox.iter().map(|(_, t)| t).chain(in_flight).any(|t| matches!(t, Ticket::Spill(_)))
+    }
+}
+
+impl Engine {
+    /// Has a unit written with the next batch.
+    pub(crate) fn write(&mut self, unit: Unit, ticket: Ticket) {
+        let somebody_waits = !matches!(ticket, Ticket::Nobody | Ticket::Close { reply: None, .. });
+        self.batches.urgent |= somebody_waits;
+        self.batches.since.get_or_insert(self.now.mono);
+        self.batches.outbox_writes += unit.writes.len();
+        self.batches.outbox.push_back((unit, ticket));
+    }
+
+    /// When the batch that gathers has gathered long enough: store time.
+    pub(crate) fn next_batch_wake(&self) -> Option<Time> {
+        let batches = &self.batches;
+        if batches.flight.is_some() || (batches.outbox.is_empty() && batches.dirty.is_empty()) {
+            return None;
+        }
+        let linger = if batches.urgent { 0 } else { self.cfg.linger as u64 };
+        let at = (batches.since.unwrap_or(0) + linger).max(batches.not_before);
+        Some(self.now.store.plus(at.saturating_sub(self.now.mono) as i64))
+    }
+
+    /// Sends the next batch, if it is its time.
+    pub(crate) fn flush(&mut self) {
+        if self.batches.flight.is_some() {
+            return;
+        }
+        if self.batches.outbox.is_empty() && self.batches.dirty.is_empty() {
+            return;
+        }
+        let waited = self.now.mono.saturating_sub(self.batches.since.unwrap_or(0));
+        let full = self.batches.outbox_writes + self.batches.dirty.len() >= self.cfg.batch_max;
+        let due = self.batches.urgent || full || waited >= self.cfg.linger as u64;
+        if !due || self.now.mono < self.batches.not_before {
+            return;
+        }
+        let max = self.cfg.batch_max;
+        let mut units = Vec::new();
+        let mut tickets = Vec::new();
+        let mut writes = 0;
+        while let Some((unit, _)) = self.batches.outbox.front() {
+            if writes > 0 && writes + unit.writes.len() > max {
+                break;
+            }
+            let Some((unit, ticket)) = self.batches.outbox.pop_front() else { break };
+            self.batches.outbox_writes -= unit.writes.len();
+            writes += unit.writes.len();
+            units.push(unit);
+            tickets.push(ticket);
+        }
+        while writes < max
+            && let Some(seq) = self.batches.dirty.pop_front()
+        {
+            if let Some((unit, ticket)) = self.derive_writes(seq) {
+                writes += unit.writes.len();
+                units.push(unit);
+                tickets.push(ticket);
+            }
+        }
+        if self.batches.outbox.is_empty() && self.batches.dirty.is_empty() {
+            self.batches.urgent = false;
+            self.batches.since = None;
+        }
+        if units.is_empty() {
+            return;
+        }
+        if !self.tally.is_empty() {
+            let deltas = self.tally.take();
+            let writes = deltas.into_iter().map(|d| Write::Stats(Box::new(d))).collect();
+            units.push(Unit { fences: Vec::new(), writes });
+            tickets.push(Ticket::Nobody);
+        }
+        let call = self.call();
+        self.batches.flight = Some(Flight { call, tickets, writes });
+        self.effects.push(Effect::Commit { call, units });
+    }
+
+    pub(crate) fn committed(
+        &mut self,
+        call: CallId,
+        units: Vec<Unit>,
+        result: Result<Vec<UnitResult>, StoreError>,
+    ) {
+        let Some(flight) = self.batches.flight.take_if(|f| f.call == call) else { return };
+        match result {
+            Ok(results) => {
+                self.batches.backoff = 0;
+                let mut stale: Vec<Shard> = Vec::new();
+                for ((unit, ticket), result) in units.into_iter().zip(flight.tickets).zip(results) {
+                    match result {
+                        Ok(done) => self.unit_done(unit, ticket, done),
+                        Err(refused) => self.unit_refused(&unit, ticket, refused, &mut stale),
+                    }
+                }
+                stale.sort();
+                stale.dedup();
+                stale.into_iter().for_each(|shard| self.reload(shard));
+            }
+            Err(error) => self.batch_failed(units, flight.tickets, &error),
+        }
+        self.batches.since.get_or_insert(self.now.mono);
+    }
+
+    /// Nothing of the batch is known to be committed: those who wait are told so, and every
+    /// shard it touched is read again.
+    fn batch_failed(&mut self, units: Vec<Unit>, tickets: Vec<Ticket>, error: &StoreError) {
+        let base = self.cfg.commit_backoff as u64;
+        self.batches.backoff = (self.batches.backoff * 2).clamp(base, BACKOFF_MAX);
+        self.batches.not_before = self.now.mono + self.batches.backoff;
+        let why = Engine::unavailable(error.kind(), error.to_string());
+        for ticket in tickets {
+            if let Some(reply) = ticket.reply() {
+                self.refuse(reply, why.clone());
+            }
+        }
+        let mut shards: Vec<Shard> =
+            units.iter().flat_map(|u| u.fences.iter().map(|f| f.0)).collect();
+        shards.sort();
+        shards.dedup();
+        shards.into_iter().for_each(|shard| self.reload(shard));
+    }
+
+    fn unit_done(&mut self, unit: Unit, ticket: Ticket, done: Vec<Done>) {
+        match ticket {
+            Ticket::Nobody => {}
+            Ticket::Spill(partitions) => partitions.into_iter().for_each(|p| self.flag(p)),
+            Ticket::Accept { reply, replaced } => {
+                if let Some((seq, shard, partition)) = replaced {
+                    self.forget(seq);
+                    self.tombstone(shard, partition, seq);
+                }
+                for (write, done) in unit.writes.iter().zip(&done) {
+                    if let (Write::Insert(task), Done::Inserted(seq)) = (write, done) {
+                        let queue = task.partition.queue;
+                        self.tally.created(task.shard, task.created_at, queue, &task.spec.kind);
+                        self.settle(task.shard, task.stub(*seq));
+                    }
+                }
+                let done = done.into_iter().filter(|d| !matches!(d, Done::Ok)).collect();
+                self.answer(reply, Answer::Accepted(done));
+            }
+            Ticket::TakeIn { shard, stubs } => {
+                for stub in stubs {
+                    self.settle(shard, stub);
+                }
+            }
+            Ticket::Task { seq, wrote, planned, .. } => {
+                let planned = planned.map(|p| p.with_seq(&done));
+                self.task_written(seq, wrote, planned);
+            }
+            Ticket::Close { seq, stub, shard, to, reply, planned } => {
+                self.forget(seq);
+                self.closed(seq, shard, stub.partition, to, &unit);
+                self.plan_done(planned.map(|p| p.with_seq(&done)));
+                if let Some(reply) = reply {
+                    self.answer(reply, Answer::Cancelled);
+                }
+            }
+            Ticket::CloseAway { seq, shard, partition, reply, planned } => {
+                self.closed(seq, shard, partition, State::Cancelled, &unit);
+                self.plan_done(planned.map(|p| p.with_seq(&done)));
+                self.answer(reply, Answer::Cancelled);
+            }
+            Ticket::Edit { stub, shard, reply } => {
+                self.forget(stub.seq);
+                self.tombstone(shard, stub.partition, stub.seq);
+                self.occurrence_again(stub.seq, stub.version, stub.attempt);
+                self.settle(shard, stub);
+                self.answer(reply, Answer::Edited { version: stub.version });
+            }
+            Ticket::Redrive { reply } => {
+                if let Some(Done::Redriven(task)) = done.into_iter().next() {
+                    let (shard, stub) = (task.shard, task.stub());
+                    self.tombstone(shard, stub.partition, stub.seq);
+                    self.occurrence_redriven(&task);
+                    self.settle(shard, stub);
+                    self.answer(reply, Answer::Redriven(task));
+                } else {
+                    self.answer(reply, Answer::Changed);
+                }
+            }
+            Ticket::Queue { reply } => match done.into_iter().next() {
+                Some(Done::Queue(queue)) => {
+                    self.set_queue((*queue).clone());
+                    self.answer(reply, Answer::Queue(queue));
+                }
+                _ => self.answer(reply, Answer::Changed),
+            },
+            Ticket::Schedule { reply, uid, planned } => {
+                self.schedule_written(reply, uid, &unit, planned.map(|p| p.with_seq(&done)));
+            }
+        }
+    }
+
+    fn closed(&mut self, seq: Seq, shard: Shard, partition: Partition, to: State, unit: &Unit) {
+        self.tombstone(shard, partition, seq);
+        let at = self.now.store;
+        let kind = self.kind_of_closed(unit);
+        self.tally.finished(shard, at, partition.queue, &kind, to);
+        self.occurrence_over(seq);
+    }
+
+    fn unit_refused(
+        &mut self,
+        unit: &Unit,
+        ticket: Ticket,
+        refused: Refused,
+        stale: &mut Vec<Shard>,
+    ) {
+        let shards = unit.fences.iter().map(|f| f.0);
+        if refused.why == Refusal::Fenced {
+            // Somebody else holds a shard now: nothing is known of it any more.
+            for shard in shards {
+                self.lease_lost(shard);
+            }
+            if let Some(reply) = ticket.reply() {
+                self.refuse(reply, Unavailable::NotOwner);
+            }
+            return;
+        }
+        match ticket {
+            // What was refused is the client's business; memory is as it was.
+            Ticket::Accept { reply, replaced } => {
+                if let Some((seq, ..)) = replaced {
+                    self.unhold(seq);
+                    self.answer(reply, Answer::Changed);
+                } else {
+                    self.answer(reply, Answer::Refused { index: refused.index, why: refused.why });
+                }
+            }
+            Ticket::CloseAway { reply, .. } | Ticket::Redrive { reply }
+                if refused.why == Refusal::Conflict || refused.why == Refusal::Illegal =>
+            {
+                self.answer(reply, Answer::Changed);
+                // A schedule may have been moved on with it in memory.
+                if unit.writes.len() > 1 {
+                    stale.extend(shards);
+                }
+            }
+            Ticket::Redrive { reply } => {
+                self.answer(reply, Answer::Refused { index: refused.index, why: refused.why });
+            }
+            Ticket::Edit { stub, reply, .. } => {
+                // The task was changed behind memory's back, or it is not in memory at all.
+                let resident = self.resident.contains_key(&stub.seq);
+                self.answer(reply, Answer::Changed);
+                if resident {
+                    stale.extend(shards);
+                }
+            }
+            Ticket::Queue { reply } => self.answer(reply, Answer::Changed),
+            Ticket::Schedule { reply, .. } => {
+                let answer = match refused.why {
+                    Refusal::Exists => Answer::Refused { index: refused.index, why: refused.why },
+                    _ => Answer::Changed,
+                };
+                self.answer(reply, answer);
+                stale.extend(shards);
+            }
+            Ticket::Close { reply, .. } => {
+                if let Some(reply) = reply {
+                    self.answer(reply, Answer::Changed);
+                }
+                stale.extend(shards);
+            }
+            Ticket::Task { shard, .. } => stale.push(shard),
+            Ticket::TakeIn { .. } | Ticket::Nobody | Ticket::Spill(_) => stale.extend(shards),
+        }
+    }
+
+    /// A change that was refused leaves its task as it was.
+    pub(crate) fn unhold(&mut self, seq: Seq) {
+        if self.resident.get(&seq).is_some_and(|r| r.place == crate::engine::Place::Held)
+            && let Some(resident) = self.resident.remove(&seq)
+        {
+            self.admit(resident.stub);
+        }
+    }
+}
+
+impl Ticket {
+    fn reply(&self) -> Option<ReplyId> {
+        match self {
+            Ticket::Nobody | Ticket::Spill(_) | Ticket::TakeIn { .. } | Ticket::Task { .. } => None,
+            Ticket::Close { reply, .. } => *reply,
+            Ticket::Accept { reply, .. }
+            | Ticket::CloseAway { reply, .. }
+            | Ticket::Edit { reply, .. }
+            | Ticket::Redrive { reply }
+            | Ticket::Queue { reply }
+            | Ticket::Schedule { reply, .. } => Some(*reply),
+        }
+    }
+}
+
+impl Planned {
+    /// With the row of the occurrence that was inserted.
+    fn with_seq(mut self, done: &[Done]) -> Planned {
+        self.seq = self.insert.and_then(|i| match done.get(i) {
+            Some(Done::Inserted(seq)) => Some(*seq),
+            _ => None,
+        });
+        self
+    }
+}

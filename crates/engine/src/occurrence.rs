@@ -1,0 +1,838 @@
+//! Schedules: the next occurrence is a stored task, and moving on is part of its own writes.
+//!
+//! A schedule's cursor names its waiting occurrence. The batch in which that one starts (for a
+//! fixed delay: becomes final) or ends without starting also advances the cursor and inserts
+//! the next, in one unit, so a crash can neither lose nor double an occurrence. Misfire and
+//! overlap are judged when it is about to start; a run of occurrences that are not run is one
+//! skipped task.
+
+use rustc_hash::FxHashMap;
+use tourbillon_schedule::{RuleKind, Timing};
+use tourbillon_store::queries::Located;
+use tourbillon_store::schedule::{Cursor, LiveOccurrence, Misfire, NextOccurrence, Overlap};
+use tourbillon_store::task::{ScheduleLink, SkippedRun};
+use tourbillon_store::time::SECOND;
+use tourbillon_store::{
+    NewTask, Partition, ScheduleRecord, Seq, Shard, State, Stub, Task, TaskId, TaskSpec, Time,
+    Unit, Write,
+};
+
+use crate::api::{Answer, ReplyId, Request, ScheduleView, Unavailable};
+use crate::batch::{Planned, Ticket};
+use crate::engine::{Engine, Line, Place};
+use crate::timing::{compile, occurrence_id};
+
+/// The origin of planned occurrences.
+const PLAN: &str = "plan";
+/// Occurrences of a cron rule counted one by one for a record of skipped ones.
+const COUNT_MAX: u64 = 100_000;
+/// Requests about one schedule that may wait for its writes.
+const DEFERRED_MAX: usize = 64;
+
+/// Every schedule of the held shards.
+#[derive(Debug, Default)]
+pub(crate) struct Schedules {
+    by_uid: FxHashMap<u128, Schedule>,
+    by_task: FxHashMap<Seq, u128>,
+}
+
+#[derive(Debug)]
+struct Schedule {
+    record: ScheduleRecord,
+    timing: Timing,
+    live: Vec<Live>,
+    /// The waiting occurrence waits for the previous run to end.
+    parked: bool,
+    /// It was parked under the policy that skips.
+    overlapped: bool,
+    /// Units about it that are not committed yet.
+    unsettled: u32,
+    deferred: Line<(ReplyId, Request)>,
+    deleted: bool,
+}
+
+/// A live task of a schedule.
+#[derive(Debug, Clone)]
+struct Live {
+    seq: Seq,
+    id: TaskId,
+    version: u32,
+    started: bool,
+    attempt: u32,
+}
+
+/// Whether the waiting occurrence runs.
+pub(crate) enum Judgement {
+    /// It does.
+    Run,
+    /// It left the line: it waits, or others take its place.
+    Gone,
+}
+
+impl Schedules {
+    /// The schedule of a live task.
+    pub(crate) fn of(&self, seq: Seq) -> Option<u128> {
+        self.by_task.get(&seq).copied()
+    }
+}
+
+impl Schedule {
+    fn is_delay(&self) -> bool {
+        self.timing.rule().kind() == RuleKind::After
+    }
+
+    fn waiting(&self) -> Option<&Live> {
+        let next = self.record.cursor.next?;
+        self.live.iter().find(|l| l.id == next.id)
+    }
+
+    fn is_waiting(&self, seq: Seq) -> bool {
+        self.waiting().is_some_and(|l| l.seq == seq)
+    }
+
+    /// The next occurrence after `after`, unless it is paused or has run often enough.
+    fn next(&self, after: i64) -> Option<(Time, Time)> {
+        let doc = &self.record.doc;
+        if self.record.paused
+            || doc.max_runs.is_some_and(|max| self.record.cursor.created >= max)
+        {
+            return None;
+        }
+        self.timing.next_after(after).map(|o| (Time(o.logical), Time(o.due).ceil_milli()))
+    }
+
+    /// Of what is missed at `now`, the occurrence that is to run next (it may lie ahead).
+    fn after_misfire(&self, waiting: NextOccurrence, now: Time) -> Option<(Time, Time)> {
+        let doc = &self.record.doc;
+        let own = (waiting.logical, waiting.due);
+        let late = now.since(waiting.due);
+        let within = |logical: i64, grace: i64| now.0.saturating_sub(logical) <= grace;
+        if self.is_delay() {
+            let grace = doc.misfire_grace.unwrap_or(match doc.misfire {
+                Misfire::Skip => SECOND,
+                _ => i64::MAX,
+            });
+            return if late <= grace { Some(own) } else { self.next(now.0) };
+        }
+        let seen = now.0.saturating_sub(doc.jitter);
+        match doc.misfire {
+            Misfire::Skip => {
+                let grace = doc.misfire_grace.unwrap_or(SECOND);
+                if late <= grace { Some(own) } else { self.next(seen.saturating_sub(grace) - 1) }
+            }
+            Misfire::Once => {
+                let grace = doc.misfire_grace.unwrap_or(i64::MAX);
+                let more =
+                    self.timing.next_after(waiting.logical.0).is_some_and(|o| o.logical <= seen);
+                if !more {
+                    return if late <= grace { Some(own) } else { self.next(seen) };
+                }
+                match self.timing.latest(seen) {
+                    Some(last) if within(last.logical, grace) => {
+                        Some((Time(last.logical), Time(last.due).ceil_milli()))
+                    }
+                    _ => self.next(seen),
+                }
+            }
+            Misfire::All => {
+                let grace = doc.misfire_grace.unwrap_or(i64::MAX);
+                let from = if late <= grace {
+                    waiting.logical.0
+                } else {
+                    match self.timing.next_after(seen.saturating_sub(grace) - 1) {
+                        Some(o) if o.logical <= seen => o.logical,
+                        _ => return self.next(seen),
+                    }
+                };
+                let limit = doc.misfire_limit.max(1) as usize;
+                let tally = self.timing.tally(from, seen, limit as u64 + 1);
+                let first = if tally.count > limit as u64 {
+                    self.timing.last_between(from, seen, limit).first().copied()
+                } else {
+                    tally.first
+                };
+                match first {
+                    Some(o) if o.logical > waiting.logical.0 => {
+                        Some((Time(o.logical), Time(o.due).ceil_milli()))
+                    }
+                    _ => Some(own),
+                }
+            }
+        }
+    }
+}
+
+impl Engine {
+    // ---- a shard comes and goes ---------------------------------------------------------
+
+    pub(crate) fn adopt_schedules(
+        &mut self,
+        found: Vec<(ScheduleRecord, Vec<LiveOccurrence>)>,
+    ) {
+        for (record, live) in found {
+            // A document that this version cannot read keeps its waiting task, and moves on
+            // no further; the console shows it.
+            let Ok(timing) = compile(&record.doc, &record.name) else { continue };
+            let uid = record.uid;
+            let live: Vec<Live> = live
+                .into_iter()
+                .map(|l| Live {
+                    seq: l.seq,
+                    id: l.id,
+                    version: l.version,
+                    started: l.state == State::Running,
+                    attempt: l.attempt,
+                })
+                .collect();
+            for l in &live {
+                self.schedules.by_task.insert(l.seq, uid);
+            }
+            self.schedules.by_uid.insert(uid, Schedule::new(record, timing, live));
+        }
+    }
+
+    pub(crate) fn forget_schedules(&mut self, shard: Shard) {
+        let uids: Vec<u128> = self
+            .schedules
+            .by_uid
+            .iter()
+            .filter(|(_, s)| s.record.shard == shard)
+            .map(|(uid, _)| *uid)
+            .collect();
+        for uid in uids {
+            let Some(schedule) = self.schedules.by_uid.remove(&uid) else { continue };
+            for (reply, _) in schedule.deferred {
+                self.refuse(reply, Unavailable::NotOwner);
+            }
+        }
+        let by_uid = &self.schedules.by_uid;
+        self.schedules.by_task.retain(|_, uid| by_uid.contains_key(uid));
+    }
+
+    // ---- judging ------------------------------------------------------------------------
+
+    /// Whether an occurrence that could start now is to run.
+    pub(crate) fn judge(&mut self, seq: Seq) -> Judgement {
+        let now = self.now.store;
+        let Some(uid) = self.schedules.of(seq) else { return Judgement::Run };
+        let Some(schedule) = self.schedules.by_uid.get_mut(&uid) else { return Judgement::Run };
+        let Some(waiting) = schedule.record.cursor.next else { return Judgement::Run };
+        let Some(live) = schedule.waiting().cloned() else { return Judgement::Run };
+        if live.seq != seq || live.attempt > 0 {
+            return Judgement::Run;
+        }
+        let previous: Vec<Seq> = schedule
+            .live
+            .iter()
+            .filter(|l| l.seq != seq && (l.started || l.attempt > 0))
+            .map(|l| l.seq)
+            .collect();
+        let overlap = schedule.record.doc.overlap;
+        if !previous.is_empty() && overlap != Overlap::Allow {
+            schedule.parked = true;
+            schedule.overlapped = overlap == Overlap::Skip;
+            self.park(seq);
+            if overlap == Overlap::CancelRunning {
+                for previous in previous {
+                    self.cancel_run(previous);
+                }
+            }
+            return Judgement::Gone;
+        }
+        schedule.parked = false;
+        let overlapped = std::mem::take(&mut schedule.overlapped);
+        let (target, reason) = if overlapped {
+            (schedule.next(now.0), "overlap")
+        } else {
+            (schedule.after_misfire(waiting, now), "misfire")
+        };
+        if target.is_some_and(|(logical, _)| logical == waiting.logical) {
+            return Judgement::Run;
+        }
+        self.skip(uid, &live, waiting, target, reason);
+        Judgement::Gone
+    }
+
+    fn park(&mut self, seq: Seq) {
+        let Some(resident) = self.resident.get_mut(&seq) else { return };
+        resident.place = Place::Parked;
+        let stub = resident.stub;
+        if let Some(part) = self.parts.get_mut(&stub.partition) {
+            part.remove(&stub);
+        }
+    }
+
+    /// Stops the previous run for the next occurrence.
+    fn cancel_run(&mut self, seq: Seq) {
+        if self.running.contains_key(&seq) {
+            return self.stop_running(seq);
+        }
+        // It waits for another attempt: it ends here.
+        let Some(stub) = self.hold(seq) else { return };
+        let Some(shard) = self.parts.get(&stub.partition).map(|p| p.shard) else { return };
+        let Some(fence) = self.fence(shard) else { return };
+        let close = Write::Close {
+            seq,
+            version: stub.version,
+            to: State::Cancelled,
+            at: self.now.store,
+            reason: Some("the next occurrence took its place".to_owned()),
+            skipped: None,
+        };
+        let unit = Unit { fences: vec![fence], writes: vec![close] };
+        let to = State::Cancelled;
+        self.write(unit, Ticket::Close { seq, stub, shard, to, reply: None, planned: None });
+    }
+
+    /// Ends the waiting occurrence and all up to `target` as one skipped task.
+    fn skip(
+        &mut self,
+        uid: u128,
+        live: &Live,
+        waiting: NextOccurrence,
+        target: Option<(Time, Time)>,
+        reason: &str,
+    ) {
+        let now = self.now.store;
+        let Some(stub) = self.hold(live.seq) else { return };
+        let Some(schedule) = self.schedules.by_uid.get(&uid) else { return };
+        let shard = schedule.record.shard;
+        let last = target.map_or(now.0, |(logical, _)| (logical.0 - 1).min(now.0));
+        let tally = schedule.timing.tally(waiting.logical.0, last, COUNT_MAX);
+        let to = tally.last.map_or(waiting.logical, |o| Time(o.logical)).max(waiting.logical);
+        let skipped = SkippedRun {
+            from: waiting.logical,
+            to,
+            count: tally.count.max(1),
+            reason: reason.to_owned(),
+        };
+        let Some(fence) = self.fence(shard) else { return };
+        let close = Write::Close {
+            seq: live.seq,
+            version: stub.version,
+            to: State::Skipped,
+            at: now,
+            reason: Some(reason.to_owned()),
+            skipped: Some(skipped),
+        };
+        let mut unit = Unit { fences: vec![fence], writes: vec![close] };
+        let planned = self.advance_to(uid, target, &mut unit);
+        let to = State::Skipped;
+        self.write(
+            unit,
+            Ticket::Close { seq: live.seq, stub, shard, to, reply: None, planned },
+        );
+    }
+
+    // ---- moving on ------------------------------------------------------------------------
+
+    /// Adds to a unit that ends the waiting occurrence without an attempt what moves its
+    /// schedule on.
+    pub(crate) fn plan_after_close(&mut self, seq: Seq, unit: &mut Unit) -> Option<Planned> {
+        let uid = self.schedules.of(seq)?;
+        let schedule = self.schedules.by_uid.get(&uid)?;
+        if !schedule.is_waiting(seq) {
+            return None;
+        }
+        let after = if schedule.is_delay() {
+            self.now.store.0
+        } else {
+            schedule.record.cursor.next?.logical.0
+        };
+        let target = schedule.next(after);
+        self.advance_to(uid, target, unit)
+    }
+
+    /// Adds to a unit that records a start or an end what moves the schedule on.
+    pub(crate) fn plan_after_run(
+        &mut self,
+        seq: Seq,
+        started: bool,
+        finishing: bool,
+        unit: &mut Unit,
+    ) -> Option<Planned> {
+        let uid = self.schedules.of(seq)?;
+        let schedule = self.schedules.by_uid.get(&uid)?;
+        if !schedule.is_waiting(seq) {
+            return None;
+        }
+        let after = match (schedule.is_delay(), started, finishing) {
+            (true, _, true) => self.now.store.0,
+            (false, true, _) => schedule.record.cursor.next?.logical.0,
+            _ => return None,
+        };
+        let target = schedule.next(after);
+        self.advance_to(uid, target, unit)
+    }
+
+    /// Advances the cursor to an occurrence and inserts it, in memory at once, in the store
+    /// with the unit.
+    fn advance_to(
+        &mut self,
+        uid: u128,
+        target: Option<(Time, Time)>,
+        unit: &mut Unit,
+    ) -> Option<Planned> {
+        let now = self.now.store;
+        let schedule = self.schedules.by_uid.get_mut(&uid)?;
+        let next = target.map(|(logical, due)| NextOccurrence {
+            id: occurrence_id(uid, PLAN, logical),
+            logical,
+            due,
+        });
+        let record = &mut schedule.record;
+        let created = record.cursor.created + u64::from(next.is_some());
+        let cursor = Cursor { next, created };
+        unit.writes.push(Write::Advance { uid, version: record.version, cursor: cursor.clone() });
+        record.version += 1;
+        record.cursor = cursor;
+        schedule.unsettled += 1;
+        let insert = next.map(|next| {
+            let task = planned_task(record, PLAN.to_owned(), next, now);
+            unit.writes.push(Write::Insert(Box::new(task)));
+            unit.writes.len() - 1
+        });
+        Some(Planned { uid, insert, seq: None })
+    }
+
+    /// A unit that moved a schedule on is committed.
+    pub(crate) fn plan_done(&mut self, planned: Option<Planned>) {
+        let Some(planned) = planned else { return };
+        let uid = planned.uid;
+        let Some(schedule) = self.schedules.by_uid.get_mut(&uid) else { return };
+        schedule.unsettled = schedule.unsettled.saturating_sub(1);
+        if let (Some(seq), Some(next)) = (planned.seq, schedule.record.cursor.next) {
+            let (shard, partition) = (schedule.record.shard, schedule.record.partition);
+            let spec = &schedule.record.doc.task;
+            let link = link_of(&schedule.record, PLAN.to_owned(), next.logical);
+            let stub = Stub::new(seq, 0, next.due, partition, spec, Some(&link), 0, 0);
+            let kind = spec.kind.clone();
+            schedule.live.push(Live { seq, id: next.id, version: 0, started: false, attempt: 0 });
+            self.schedules.by_task.insert(seq, uid);
+            self.tally.created(shard, self.now.store, partition.queue, &kind);
+            self.settle(shard, stub);
+        }
+        self.resume_deferred(uid);
+    }
+
+    fn resume_deferred(&mut self, uid: u128) {
+        let Some(schedule) = self.schedules.by_uid.get_mut(&uid) else { return };
+        if schedule.unsettled == 0
+            && let Some((reply, request)) = schedule.deferred.pop_front()
+        {
+            self.request(reply, request);
+            if self.schedules.by_uid.get(&uid).is_some_and(|s| s.unsettled == 0) {
+                self.resume_deferred(uid);
+            }
+        }
+    }
+
+    // ---- what happens to live tasks ---------------------------------------------------------
+
+    /// A task of a schedule is running.
+    pub(crate) fn occurrence_started(&mut self, seq: Seq) {
+        if let Some(live) = self.live_mut(seq) {
+            live.started = true;
+        }
+    }
+
+    /// A task of a schedule is scheduled again, or was changed.
+    pub(crate) fn occurrence_again(&mut self, seq: Seq, version: u32, attempt: u32) {
+        if let Some(live) = self.live_mut(seq) {
+            live.started = false;
+            live.version = version;
+            live.attempt = attempt;
+        }
+    }
+
+    /// A task of a schedule came back from history: a run that is not over.
+    pub(crate) fn occurrence_redriven(&mut self, task: &Task) {
+        let Some(link) = &task.schedule else { return };
+        if let Some(schedule) = self.schedules.by_uid.get_mut(&link.uid) {
+            schedule.live.push(Live {
+                seq: task.seq,
+                id: task.id,
+                version: task.version,
+                started: false,
+                attempt: task.attempt,
+            });
+            self.schedules.by_task.insert(task.seq, link.uid);
+        }
+    }
+
+    /// A task of a schedule is over: what waited for that goes on.
+    pub(crate) fn occurrence_over(&mut self, seq: Seq) {
+        let Some(uid) = self.schedules.by_task.remove(&seq) else { return };
+        let Some(schedule) = self.schedules.by_uid.get_mut(&uid) else { return };
+        schedule.live.retain(|l| l.seq != seq);
+        if !schedule.parked {
+            return;
+        }
+        let waiting = schedule.waiting().map(|l| l.seq);
+        if let Some(waiting) = waiting
+            && self.resident.get(&waiting).is_some_and(|r| r.place == Place::Parked)
+        {
+            self.back_to_ready(waiting);
+        }
+    }
+
+    fn live_mut(&mut self, seq: Seq) -> Option<&mut Live> {
+        let uid = self.schedules.by_task.get(&seq)?;
+        self.schedules.by_uid.get_mut(uid)?.live.iter_mut().find(|l| l.seq == seq)
+    }
+
+    // ---- requests -----------------------------------------------------------------------------
+
+    /// Puts a request aside while the schedule's writes are under way. Answers whether it did.
+    fn defer(&mut self, uid: u128, reply: ReplyId, request: Request) -> Option<(ReplyId, Request)> {
+        let Some(schedule) = self.schedules.by_uid.get_mut(&uid) else {
+            return Some((reply, request));
+        };
+        if schedule.unsettled == 0 {
+            return Some((reply, request));
+        }
+        if schedule.deferred.len() >= DEFERRED_MAX {
+            self.refuse(reply, Unavailable::Overloaded);
+        } else {
+            schedule.deferred.push_back((reply, request));
+        }
+        None
+    }
+
+    pub(crate) fn put_schedule(&mut self, reply: ReplyId, record: Box<ScheduleRecord>) {
+        let uid = record.uid;
+        if self.active_fence(record.shard).is_none() {
+            return self.refuse(reply, Unavailable::NotOwner);
+        }
+        let timing = match compile(&record.doc, &record.name) {
+            Ok(timing) => timing,
+            Err(why) => return self.answer(reply, Answer::BadSchedule(why)),
+        };
+        let Some((reply, request)) = self.defer(uid, reply, Request::PutSchedule(record)) else {
+            return;
+        };
+        let Request::PutSchedule(record) = request else { return };
+        let known = self.schedules.by_uid.get(&uid).map(|s| s.record.version);
+        match known {
+            Some(version) if version == record.version => self.replan(reply, *record, timing),
+            None if record.version == 0 => {
+                let schedule = Schedule::new(*record, timing, Vec::new());
+                self.create_schedule(reply, schedule);
+            }
+            _ => self.answer(reply, Answer::Changed),
+        }
+    }
+
+    fn create_schedule(&mut self, reply: ReplyId, mut schedule: Schedule) {
+        let now = self.now.store;
+        let Some(fence) = self.fence(schedule.record.shard) else {
+            return self.refuse(reply, Unavailable::NotOwner);
+        };
+        let uid = schedule.record.uid;
+        let next = schedule.next(now.0).map(|(logical, due)| NextOccurrence {
+            id: occurrence_id(uid, PLAN, logical),
+            logical,
+            due,
+        });
+        schedule.record.cursor = Cursor { next, created: u64::from(next.is_some()) };
+        let mut writes = vec![Write::PutSchedule(Box::new(schedule.record.clone()))];
+        let insert = next.map(|next| {
+            let task = planned_task(&schedule.record, PLAN.to_owned(), next, now);
+            writes.push(Write::Insert(Box::new(task)));
+            1
+        });
+        let planned = Some(Planned { uid, insert, seq: None });
+        self.write(
+            Unit { fences: vec![fence], writes },
+            Ticket::Schedule { reply, uid, planned },
+        );
+    }
+
+    /// Gives a known schedule another document or pause, and deals with its waiting occurrence
+    /// in the same unit.
+    fn replan(&mut self, reply: ReplyId, mut record: ScheduleRecord, timing: Timing) {
+        let now = self.now.store;
+        let uid = record.uid;
+        let Some(old) = self.schedules.by_uid.get(&uid) else {
+            return self.answer(reply, Answer::NoSchedule);
+        };
+        let old_shard = old.record.shard;
+        let mut fences = Vec::new();
+        for shard in [old_shard, record.shard] {
+            match self.active_fence(shard) {
+                Some(fence) if !fences.contains(&fence) => fences.push(fence),
+                Some(_) => {}
+                None => return self.refuse(reply, Unavailable::NotOwner),
+            }
+        }
+        record.cursor = old.record.cursor.clone();
+        record.created_at = old.record.created_at;
+        let waiting = record.cursor.next;
+        let live = old.waiting().cloned();
+        let moved = old.record.partition != record.partition;
+        // One that runs (its start not yet written, or a fixed delay's) is left to its end.
+        let runs = live.as_ref().is_some_and(|l| {
+            l.attempt > 0 || l.started || self.running.contains_key(&l.seq)
+        });
+        let mut writes = Vec::new();
+        let mut insert = None;
+        if !runs {
+            let after = waiting.map_or(now.0, |w| now.0.min(w.logical.0 - 1));
+            if waiting.is_some() {
+                // It is planned anew and counts once.
+                record.cursor.created = record.cursor.created.saturating_sub(1);
+            }
+            let probe = Schedule::new(record.clone(), timing.clone(), Vec::new());
+            let after = if probe.is_delay() { now.0 } else { after };
+            let next = probe.next(after).map(|(logical, due)| NextOccurrence {
+                id: occurrence_id(uid, PLAN, logical),
+                logical,
+                due,
+            });
+            record.cursor.created += u64::from(next.is_some());
+            record.cursor.next = next;
+            if let Some(live) = &live {
+                self.hold(live.seq);
+                let version = live.version;
+                match next {
+                    Some(next) if next.id == live.id && !moved => writes.push(Write::Edit {
+                        seq: live.seq,
+                        version,
+                        due: next.due,
+                        spec: Box::new(record.doc.task.clone()),
+                    }),
+                    _ => writes.push(Write::Discard { seq: live.seq, version }),
+                }
+            }
+            let edits = matches!(writes.first(), Some(Write::Edit { .. }));
+            if let (Some(next), false) = (next, edits) {
+                let task = planned_task(&record, PLAN.to_owned(), next, now);
+                writes.push(Write::Insert(Box::new(task)));
+                insert = Some(writes.len());
+            }
+        }
+        writes.insert(0, Write::PutSchedule(Box::new(record.clone())));
+        let Some(schedule) = self.schedules.by_uid.get_mut(&uid) else { return };
+        record.version += 1;
+        schedule.record = record;
+        schedule.timing = timing;
+        schedule.parked = schedule.parked && runs;
+        schedule.unsettled += 1;
+        let planned = Some(Planned { uid, insert, seq: None });
+        self.write(Unit { fences, writes }, Ticket::Schedule { reply, uid, planned });
+    }
+
+    pub(crate) fn delete_schedule(&mut self, reply: ReplyId, shard: Shard, uid: u128) {
+        let Some(fence) = self.active_fence(shard) else {
+            return self.refuse(reply, Unavailable::NotOwner);
+        };
+        let request = Request::DeleteSchedule { shard, uid };
+        let Some((reply, _)) = self.defer(uid, reply, request) else { return };
+        let Some(schedule) = self.schedules.by_uid.get_mut(&uid).filter(|s| !s.deleted) else {
+            return self.answer(reply, Answer::NoSchedule);
+        };
+        schedule.deleted = true;
+        schedule.unsettled += 1;
+        let version = schedule.record.version;
+        let waiting = schedule.waiting().cloned();
+        let mut writes = vec![Write::DeleteSchedule { uid, version }];
+        if let Some(live) = waiting
+            && live.attempt == 0
+            && !live.started
+            && !self.running.contains_key(&live.seq)
+        {
+            self.hold(live.seq);
+            writes.push(Write::Discard { seq: live.seq, version: live.version });
+        }
+        let planned = Some(Planned { uid, insert: None, seq: None });
+        let unit = Unit { fences: vec![fence], writes };
+        self.write(unit, Ticket::Schedule { reply, uid, planned });
+    }
+
+    pub(crate) fn pause_schedule(
+        &mut self,
+        reply: ReplyId,
+        shard: Shard,
+        uid: u128,
+        paused: bool,
+    ) {
+        if self.active_fence(shard).is_none() {
+            return self.refuse(reply, Unavailable::NotOwner);
+        }
+        let request = Request::PauseSchedule { shard, uid, paused };
+        let Some((reply, _)) = self.defer(uid, reply, request) else { return };
+        let Some(schedule) = self.schedules.by_uid.get(&uid) else {
+            return self.answer(reply, Answer::NoSchedule);
+        };
+        let mut record = schedule.record.clone();
+        if record.paused == paused {
+            return self.answer(reply, Answer::Schedule(Box::new(record)));
+        }
+        record.paused = paused;
+        let timing = schedule.timing.clone();
+        self.replan(reply, record, timing);
+    }
+
+    pub(crate) fn trigger_schedule(
+        &mut self,
+        reply: ReplyId,
+        shard: Shard,
+        uid: u128,
+        id: TaskId,
+    ) {
+        let now = self.now.store;
+        let Some(fence) = self.active_fence(shard) else {
+            return self.refuse(reply, Unavailable::NotOwner);
+        };
+        let Some(schedule) = self.schedules.by_uid.get(&uid) else {
+            return self.answer(reply, Answer::NoSchedule);
+        };
+        let next = NextOccurrence { id, logical: now, due: now.ceil_milli() };
+        let task = planned_task(&schedule.record, format!("trigger:{id}"), next, now);
+        let unit = Unit { fences: vec![fence], writes: vec![Write::Insert(Box::new(task))] };
+        self.write(unit, Ticket::Accept { reply, replaced: None });
+    }
+
+    /// A unit that a client asked for is committed.
+    pub(crate) fn schedule_written(
+        &mut self,
+        reply: ReplyId,
+        uid: u128,
+        unit: &Unit,
+        planned: Option<Planned>,
+    ) {
+        let mut answer = Answer::Done;
+        for write in &unit.writes {
+            match write {
+                Write::PutSchedule(record) => {
+                    let mut record = (**record).clone();
+                    record.version += 1;
+                    if !self.schedules.by_uid.contains_key(&uid)
+                        && let Ok(timing) = compile(&record.doc, &record.name)
+                    {
+                        let mut schedule = Schedule::new(record.clone(), timing, Vec::new());
+                        schedule.unsettled = 1;
+                        self.schedules.by_uid.insert(uid, schedule);
+                    }
+                    answer = Answer::Schedule(Box::new(record));
+                }
+                Write::Discard { seq, .. } => self.discarded(*seq),
+                Write::Edit { seq, version, due, spec } => {
+                    self.edited(uid, *seq, *version + 1, *due, spec);
+                }
+                Write::DeleteSchedule { .. } => {
+                    if let Some(schedule) = self.schedules.by_uid.remove(&uid) {
+                        for (reply, _) in schedule.deferred {
+                            self.answer(reply, Answer::NoSchedule);
+                        }
+                        for live in schedule.live {
+                            self.schedules.by_task.remove(&live.seq);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.plan_done(planned);
+        self.answer(reply, answer);
+    }
+
+    fn discarded(&mut self, seq: Seq) {
+        if let Some(stub) = self.forget(seq) {
+            let shard = self.parts[&stub.partition].shard;
+            self.tombstone(shard, stub.partition, seq);
+        } else if let Some(uid) = self.schedules.of(seq)
+            && let Some(schedule) = self.schedules.by_uid.get(&uid)
+        {
+            let (shard, partition) = (schedule.record.shard, schedule.record.partition);
+            self.tombstone(shard, partition, seq);
+        }
+        if let Some(uid) = self.schedules.by_task.remove(&seq)
+            && let Some(schedule) = self.schedules.by_uid.get_mut(&uid)
+        {
+            schedule.live.retain(|l| l.seq != seq);
+        }
+    }
+
+    fn edited(&mut self, uid: u128, seq: Seq, version: u32, due: Time, spec: &TaskSpec) {
+        self.forget(seq);
+        self.occurrence_again(seq, version, 0);
+        let Some(schedule) = self.schedules.by_uid.get(&uid) else { return };
+        let (shard, partition) = (schedule.record.shard, schedule.record.partition);
+        let logical = schedule.record.cursor.next.map_or(due, |n| n.logical);
+        let link = link_of(&schedule.record, PLAN.to_owned(), logical);
+        let stub = Stub::new(seq, version, due, partition, spec, Some(&link), 0, 0);
+        self.tombstone(shard, partition, seq);
+        self.settle(shard, stub);
+    }
+
+    /// A task created beside the plan of its schedule is live.
+    pub(crate) fn occurrence_inserted(&mut self, task: &NewTask, seq: Seq) {
+        let Some(link) = &task.schedule else { return };
+        if let Some(schedule) = self.schedules.by_uid.get_mut(&link.uid) {
+            schedule.live.push(Live { seq, id: task.id, version: 0, started: false, attempt: 0 });
+            self.schedules.by_task.insert(seq, link.uid);
+        }
+    }
+
+    /// A schedule as the engine has it, for tests.
+    #[doc(hidden)]
+    pub fn schedule_view(&self, uid: u128) -> Option<ScheduleView> {
+        let schedule = self.schedules.by_uid.get(&uid)?;
+        Some(ScheduleView {
+            uid,
+            cursor: schedule.record.cursor.clone(),
+            live: schedule.live.len(),
+            parked: schedule.parked,
+        })
+    }
+
+    /// Whether a task that was located is an occurrence that waits for its turn.
+    pub fn is_waiting_occurrence(&self, at: &Located) -> bool {
+        self.schedules
+            .of(at.seq)
+            .and_then(|uid| self.schedules.by_uid.get(&uid))
+            .is_some_and(|s| s.is_waiting(at.seq))
+    }
+}
+
+impl Schedule {
+    fn new(record: ScheduleRecord, timing: Timing, live: Vec<Live>) -> Schedule {
+        Schedule {
+            record,
+            timing,
+            live,
+            parked: false,
+            overlapped: false,
+            unsettled: 0,
+            deferred: Line::new(),
+            deleted: false,
+        }
+    }
+}
+
+fn link_of(record: &ScheduleRecord, origin: String, logical: Time) -> ScheduleLink {
+    ScheduleLink { uid: record.uid, name: record.name.clone(), origin, logical }
+}
+
+fn planned_task(
+    record: &ScheduleRecord,
+    origin: String,
+    next: NextOccurrence,
+    now: Time,
+) -> NewTask {
+    let partition: Partition = record.partition;
+    NewTask {
+        id: next.id,
+        fingerprint: None,
+        namespace: record.namespace,
+        partition,
+        shard: record.shard,
+        due: next.due,
+        created_at: now,
+        spec: record.doc.task.clone(),
+        schedule: Some(link_of(record, origin, next.logical)),
+        keep_existing: false,
+        inbox: false,
+    }
+}

@@ -1,0 +1,531 @@
+//! The window: cascading the store's minute buckets into the wheel, and what a shard's owner
+//! knows of it.
+//!
+//! For a held shard, everything scheduled up to its edge is in memory. A load moves the edge
+//! on; while it is under way the engine remembers which tasks changed, so that a late reply
+//! resurrects nothing. When memory is full the edge is pulled back; what is overdue and has no
+//! room is marked in the store (*spilled*) and comes back in rank order.
+
+use rustc_hash::FxHashSet;
+use tourbillon_store::time::{MILLI, MINUTE};
+use tourbillon_store::{
+    Edge, Epoch, Partition, Reloaded, Seq, Shard, Span, StoreError, Stub, Time, Unit, Write,
+};
+use tourbillon_wheel::TimerQueue;
+
+use crate::api::{CallId, Effect};
+use crate::batch::Ticket;
+use crate::engine::{Engine, Place, Resident, Timer};
+use crate::part::{Spill, just_before};
+
+/// How long a full memory lets overdue tasks gather between two loads, in microseconds.
+const FULL_PAUSE: i64 = 250 * MILLI;
+
+/// How a shard stands with this node.
+#[derive(Debug)]
+pub(crate) struct ShardState {
+    lease: Option<(Epoch, Time)>,
+    status: Status,
+    edge: Edge,
+    loading: Option<Loading>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    /// Not held.
+    Absent,
+    /// Held; what is running and the schedules are being read.
+    Reloading(Option<CallId>),
+    /// Held and known.
+    Active,
+}
+
+#[derive(Debug)]
+struct Loading {
+    call: CallId,
+    until: Time,
+    /// Tasks that changed since the load was asked for.
+    changed: FxHashSet<Seq>,
+    /// A failed load, to be asked for again when its timer fires.
+    failed: bool,
+}
+
+impl Default for ShardState {
+    fn default() -> Self {
+        ShardState { lease: None, status: Status::Absent, edge: Edge::START, loading: None }
+    }
+}
+
+impl ShardState {
+    /// The epoch under which it is held.
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        self.lease.map(|(epoch, _)| epoch)
+    }
+
+    /// Whether it is held and its running tasks and schedules are known.
+    pub(crate) fn is_active(&self) -> bool {
+        self.status == Status::Active
+    }
+
+    fn covers(&self, due: Time, seq: Seq) -> bool {
+        self.edge.covers(due, seq) || self.loading.as_ref().is_some_and(|l| due < l.until)
+    }
+}
+
+impl Engine {
+    // ---- leases -----------------------------------------------------------------------
+
+    pub(crate) fn lease_gained(&mut self, shard: Shard, epoch: Epoch, until: Time) {
+        self.shards[shard.index()].lease = Some((epoch, until));
+        self.reload(shard);
+    }
+
+    pub(crate) fn lease_renewed(&mut self, shard: Shard, until: Time) {
+        if let Some(lease) = &mut self.shards[shard.index()].lease {
+            let resumed = lease.1 <= self.now.store;
+            lease.1 = until;
+            if resumed {
+                self.flag_shard(shard);
+            }
+        }
+    }
+
+    pub(crate) fn lease_lost(&mut self, shard: Shard) {
+        self.shards[shard.index()] = ShardState::default();
+        self.forget_shard(shard);
+    }
+
+    /// Whether an attempt may start in this shard now.
+    pub(crate) fn may_start(&self, shard: Shard) -> bool {
+        let state = &self.shards[shard.index()];
+        state.is_active()
+            && state
+                .lease
+                .is_some_and(|(_, until)| self.now.store.plus(self.cfg.lease_margin) < until)
+    }
+
+    /// The fence for a write to this shard, if it is held.
+    pub(crate) fn fence(&self, shard: Shard) -> Option<(Shard, Epoch)> {
+        self.shards[shard.index()].epoch().map(|epoch| (shard, epoch))
+    }
+
+    fn flag_shard(&mut self, shard: Shard) {
+        let partitions: Vec<Partition> =
+            self.parts.iter().filter(|(_, p)| p.shard == shard).map(|(k, _)| *k).collect();
+        partitions.into_iter().for_each(|p| self.flag(p));
+    }
+
+    // ---- forgetting and reloading -------------------------------------------------------
+
+    /// Forgets everything scheduled in the shard. What runs is kept.
+    fn forget_shard(&mut self, shard: Shard) {
+        let seqs: Vec<Seq> = self
+            .resident
+            .iter()
+            .filter(|(_, r)| self.parts.get(&r.stub.partition).is_some_and(|p| p.shard == shard))
+            .map(|(seq, _)| *seq)
+            .collect();
+        for seq in seqs {
+            self.forget(seq);
+        }
+        for part in self.parts.values_mut().filter(|p| p.shard == shard) {
+            part.forget();
+        }
+        self.forget_schedules(shard);
+    }
+
+    /// Takes a task out of memory, giving back what it holds. Answers its stub.
+    pub(crate) fn forget(&mut self, seq: Seq) -> Option<Stub> {
+        let resident = self.resident.remove(&seq)?;
+        self.leave_place(&resident);
+        Some(resident.stub)
+    }
+
+    /// Undoes what a resident task's place holds: its timer, its line, its slot.
+    fn leave_place(&mut self, resident: &Resident) {
+        let stub = &resident.stub;
+        match resident.place {
+            Place::Wheel(key) => {
+                self.wheel.cancel(key);
+            }
+            Place::Ready => {
+                if let Some(part) = self.parts.get_mut(&stub.partition) {
+                    part.remove(stub);
+                }
+            }
+            Place::Fetching(claim) => {
+                self.payload_bytes = self.payload_bytes.saturating_sub(u64::from(stub.bytes));
+                self.free_slot(stub.partition, stub.concurrency_hash);
+                if let Some(reply) = claim {
+                    self.claim_item_gone(reply);
+                }
+            }
+            Place::Parked | Place::Held => {}
+        }
+    }
+
+    /// Takes a task out of the way while a change to it is written.
+    pub(crate) fn hold(&mut self, seq: Seq) -> Option<Stub> {
+        let resident = self.resident.remove(&seq)?;
+        self.leave_place(&resident);
+        let stub = resident.stub;
+        self.resident.insert(seq, Resident { stub, place: Place::Held });
+        Some(stub)
+    }
+
+    /// Drops the shard's memory and reads it again, as a takeover does. The one recovery path.
+    pub(crate) fn reload(&mut self, shard: Shard) {
+        self.forget_shard(shard);
+        let state = &mut self.shards[shard.index()];
+        state.edge = Edge::START;
+        state.loading = None;
+        if state.lease.is_none() {
+            state.status = Status::Absent;
+            return;
+        }
+        let call = self.call();
+        self.shards[shard.index()].status = Status::Reloading(Some(call));
+        let mut probe: Vec<Seq> =
+            self.running.iter().filter(|(_, r)| r.task.shard == shard).map(|(s, _)| *s).collect();
+        probe.sort();
+        self.effects.push(Effect::Reload { call, shard, probe });
+    }
+
+    pub(crate) fn reloaded(
+        &mut self,
+        call: CallId,
+        shard: Shard,
+        probe: &[Seq],
+        result: Result<Reloaded, StoreError>,
+    ) {
+        if self.shards[shard.index()].status != Status::Reloading(Some(call)) {
+            return;
+        }
+        let found = match result {
+            Ok(found) => found,
+            Err(_) => {
+                self.shards[shard.index()].status = Status::Reloading(None);
+                let at = self.now.store.plus(100 * MILLI);
+                self.set_timer(at, Timer::RetryReads(shard));
+                return;
+            }
+        };
+        self.shards[shard.index()].status = Status::Active;
+        for (partition, _) in &found.spilled {
+            let spill = Spill { after: None, loading: None, changed: FxHashSet::default() };
+            self.part(*partition, shard).spill = Some(spill);
+            self.flag(*partition);
+        }
+        self.adopt_schedules(found.schedules);
+        self.reconcile(shard, probe, found.probed, found.running);
+        self.flag_shard(shard);
+    }
+
+    pub(crate) fn retry_reads(&mut self, shard: Shard) {
+        match self.shards[shard.index()].status {
+            Status::Reloading(None) => self.reload(shard),
+            Status::Active => {
+                let state = &mut self.shards[shard.index()];
+                if state.loading.as_ref().is_some_and(|l| l.failed) {
+                    state.loading = None;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// After a step back: nothing that waits is trusted to be due when memory thinks.
+    pub(crate) fn drop_window(&mut self) {
+        let seqs: Vec<Seq> = self.resident.keys().copied().collect();
+        for seq in seqs {
+            let Some(resident) = self.resident.get_mut(&seq) else { continue };
+            if let Place::Wheel(_) = resident.place {
+                // Its timer went with the old wheel.
+                self.resident.remove(&seq);
+            } else if resident.place == Place::Ready {
+                self.forget(seq);
+            }
+        }
+        for shard in Shard::all() {
+            let state = &mut self.shards[shard.index()];
+            state.edge = Edge::START;
+            state.loading = None;
+        }
+        for part in self.parts.values_mut() {
+            if let Some(spill) = &mut part.spill {
+                *spill = Spill { after: None, loading: None, changed: FxHashSet::default() };
+            }
+        }
+    }
+
+    // ---- residents --------------------------------------------------------------------
+
+    /// A task that is now scheduled in the store, with this stub: takes it into memory if it
+    /// is within the edge. Whatever the caller knew of it before must be forgotten already.
+    pub(crate) fn settle(&mut self, shard: Shard, stub: Stub) {
+        self.part(stub.partition, shard);
+        let state = &mut self.shards[shard.index()];
+        if !state.covers(stub.due, stub.seq) {
+            return;
+        }
+        if self.resident.len() < self.cfg.max_resident {
+            self.admit(stub);
+        } else if stub.due > self.now.store {
+            // No room: the edge is pulled back to just before it.
+            let edge = Edge { due: stub.due, seq: Seq(stub.seq.0.saturating_sub(1)) };
+            let state = &mut self.shards[shard.index()];
+            state.edge = state.edge.min(edge);
+            if let Some(loading) = &mut state.loading {
+                loading.until = loading.until.min(stub.due);
+            }
+        } else if self.parts[&stub.partition].ready() < self.cfg.overdue_chunk {
+            self.admit(stub);
+        } else {
+            self.spill(shard, vec![stub]);
+        }
+    }
+
+    /// Puts a task into the wheel or among the ready ones.
+    pub(crate) fn admit(&mut self, stub: Stub) {
+        let seq = stub.seq;
+        if self.resident.contains_key(&seq) || self.running.contains_key(&seq) {
+            return;
+        }
+        if stub.due <= self.now.store {
+            self.resident.insert(seq, Resident { stub, place: Place::Held });
+            self.make_ready(seq);
+        } else {
+            let key = self.set_timer(stub.due, Timer::Due(seq));
+            self.resident.insert(seq, Resident { stub, place: Place::Wheel(key) });
+        }
+    }
+
+    /// A resident task's time has come.
+    pub(crate) fn make_ready(&mut self, seq: Seq) {
+        let Some(resident) = self.resident.get_mut(&seq) else { return };
+        let stub = resident.stub;
+        if stub.due > self.now.store {
+            // The wheel rounds up, so this is only after a step back.
+            let key = self.set_timer(stub.due, Timer::Due(seq));
+            if let Some(resident) = self.resident.get_mut(&seq) {
+                resident.place = Place::Wheel(key);
+            }
+            return;
+        }
+        resident.place = Place::Ready;
+        if stub.expires < Time::MAX {
+            self.set_timer(stub.expires, Timer::Expire(seq));
+        }
+        if let Some(part) = self.parts.get_mut(&stub.partition) {
+            part.insert(&stub);
+        }
+        self.flag(stub.partition);
+    }
+
+    /// A task that was taken out of its partition's lines goes back into them.
+    pub(crate) fn back_to_ready(&mut self, seq: Seq) {
+        let Some(resident) = self.resident.get_mut(&seq) else { return };
+        resident.place = Place::Ready;
+        let stub = resident.stub;
+        if let Some(part) = self.parts.get_mut(&stub.partition) {
+            part.insert(&stub);
+        }
+        self.flag(stub.partition);
+    }
+
+    /// A task changed in the store: a load under way may still answer what it was.
+    pub(crate) fn tombstone(&mut self, shard: Shard, partition: Partition, seq: Seq) {
+        if let Some(loading) = &mut self.shards[shard.index()].loading {
+            loading.changed.insert(seq);
+        }
+        if let Some(part) = self.parts.get_mut(&partition)
+            && let Some(spill) = &mut part.spill
+            && spill.loading.is_some()
+        {
+            spill.changed.insert(seq);
+        }
+    }
+
+    // ---- loads ------------------------------------------------------------------------
+
+    /// Asks for spans where the edge has come near and memory has room.
+    pub(crate) fn load_windows(&mut self) {
+        let full = self.resident.len() >= self.cfg.max_resident;
+        let lead = self.cfg.window - self.window_slack();
+        for shard in Shard::all() {
+            let state = &self.shards[shard.index()];
+            if !state.is_active() || state.loading.is_some() {
+                continue;
+            }
+            let edge = state.edge;
+            let overdue = edge.due.plus(FULL_PAUSE) < self.now.store;
+            if edge.due >= self.now.store.plus(lead) || (full && !overdue) {
+                continue;
+            }
+            let (until, limit) = if full {
+                (self.now.store, self.cfg.overdue_chunk)
+            } else {
+                let room = self.cfg.max_resident - self.resident.len();
+                let end = self.now.store.plus(self.cfg.window);
+                (Time((end.minute() + 1) * MINUTE), room.min(self.cfg.load_chunk).max(1))
+            };
+            let call = self.call();
+            let loading = Loading { call, until, changed: FxHashSet::default(), failed: false };
+            self.shards[shard.index()].loading = Some(loading);
+            self.effects.push(Effect::Load { call, shard, edge, until, limit });
+        }
+    }
+
+    fn window_slack(&self) -> i64 {
+        MINUTE.min(self.cfg.window / 2)
+    }
+
+    /// When the next edge comes near.
+    pub(crate) fn next_window_wake(&self) -> Option<Time> {
+        let lead = self.cfg.window - self.window_slack();
+        let full = self.resident.len() >= self.cfg.max_resident;
+        self.shards
+            .iter()
+            .filter(|s| s.is_active() && s.loading.is_none())
+            .map(|s| if full { s.edge.due.plus(FULL_PAUSE + 1) } else { s.edge.due.plus(-lead) })
+            .min()
+            .map(|at| at.max(self.now.store))
+    }
+
+    pub(crate) fn loaded(
+        &mut self,
+        call: CallId,
+        shard: Shard,
+        result: Result<Span, StoreError>,
+    ) {
+        let state = &mut self.shards[shard.index()];
+        let Some(loading) = state.loading.take_if(|l| l.call == call) else { return };
+        let span = match result {
+            Ok(span) => span,
+            Err(_) => {
+                state.loading = Some(Loading { failed: true, ..loading });
+                let at = self.now.store.plus(100 * MILLI);
+                self.set_timer(at, Timer::RetryReads(shard));
+                return;
+            }
+        };
+        // The edge may have been pulled back while the load was under way.
+        let edge = span.edge.min(Edge::before(loading.until));
+        state.edge = state.edge.max(edge);
+        let mut left_out = Vec::new();
+        for stub in span.stubs {
+            if loading.changed.contains(&stub.seq) || !edge.covers(stub.due, stub.seq) {
+                continue;
+            }
+            let ready = self.part(stub.partition, shard).ready();
+            let room = self.resident.len() < self.cfg.max_resident;
+            if room || stub.due > self.now.store || ready < self.cfg.overdue_chunk {
+                self.admit(stub);
+            } else if !self.resident.contains_key(&stub.seq)
+                && !self.running.contains_key(&stub.seq)
+            {
+                left_out.push(stub);
+            }
+        }
+        if !left_out.is_empty() {
+            self.spill(shard, left_out);
+        }
+    }
+
+    /// Marks overdue tasks for which there is no room; they come back in rank order.
+    fn spill(&mut self, shard: Shard, stubs: Vec<Stub>) {
+        let Some(fence) = self.fence(shard) else { return };
+        for stub in &stubs {
+            let part = self.part(stub.partition, shard);
+            let before = just_before(stub.rank());
+            let spill = part.spill.get_or_insert_with(|| Spill {
+                after: Some(before),
+                loading: None,
+                changed: FxHashSet::default(),
+            });
+            if spill.after.is_some_and(|after| stub.rank() <= after) {
+                spill.after = Some(before);
+                // A reply under way may have been read before the mark.
+                spill.loading = None;
+            }
+            self.flag(stub.partition);
+        }
+        let mut partitions: Vec<Partition> = stubs.iter().map(|s| s.partition).collect();
+        partitions.dedup();
+        let seqs = stubs.iter().map(|s| s.seq).collect();
+        let unit = Unit { fences: vec![fence], writes: vec![Write::Spill { seqs }] };
+        self.write(unit, Ticket::Spill(partitions));
+    }
+
+    /// Asks for the partition's overdue rows when what is in memory may not start before them.
+    pub(crate) fn load_overdue(&mut self, partition: Partition) {
+        // Rows are marked by a batch; reading before it is committed would find nothing.
+        if self.batches.has_spill() {
+            return;
+        }
+        let call = self.call();
+        let limit = self.cfg.overdue_chunk;
+        let Some(spill) = self.parts.get_mut(&partition).and_then(|p| p.spill.as_mut()) else {
+            return;
+        };
+        if spill.loading.is_some() {
+            return;
+        }
+        spill.loading = Some(call.0);
+        spill.changed.clear();
+        let after = spill.after;
+        self.effects.push(Effect::LoadOverdue { call, partition, after, limit });
+    }
+
+    pub(crate) fn loaded_overdue(
+        &mut self,
+        call: CallId,
+        partition: Partition,
+        result: Result<Vec<Stub>, StoreError>,
+    ) {
+        let limit = self.cfg.overdue_chunk;
+        let Some(part) = self.parts.get_mut(&partition) else { return };
+        let Some(spill) = part.spill.as_mut().filter(|s| s.loading == Some(call.0)) else {
+            return;
+        };
+        spill.loading = None;
+        let changed = std::mem::take(&mut spill.changed);
+        let stubs = match result {
+            Ok(stubs) => stubs,
+            Err(_) => {
+                let at = self.now.store.plus(100 * MILLI);
+                self.set_timer(at, Timer::RetryOverdue(partition));
+                return;
+            }
+        };
+        match stubs.last() {
+            Some(last) if stubs.len() >= limit => spill.after = Some(last.rank()),
+            _ => part.spill = None,
+        }
+        for stub in stubs {
+            if !changed.contains(&stub.seq) {
+                self.admit(stub);
+            }
+        }
+        self.flag(partition);
+    }
+
+    // ---- inbox ------------------------------------------------------------------------
+
+    pub(crate) fn take_inbox(&mut self, rows: Vec<(Shard, Stub)>) {
+        let mut by_shard: Vec<(Shard, Vec<Stub>)> = Vec::new();
+        for (shard, stub) in rows {
+            match by_shard.iter_mut().find(|(s, _)| *s == shard) {
+                Some((_, stubs)) => stubs.push(stub),
+                None => by_shard.push((shard, vec![stub])),
+            }
+        }
+        for (shard, stubs) in by_shard {
+            let Some(fence) = self.fence(shard) else { continue };
+            let seqs = stubs.iter().map(|s| s.seq).collect();
+            let unit =
+                Unit { fences: vec![fence], writes: vec![Write::TakeIn { shard, seqs }] };
+            self.write(unit, Ticket::TakeIn { shard, stubs });
+        }
+    }
+}
