@@ -164,8 +164,8 @@ pub enum Request {
     },
     /// Change a scheduled task.
     Edit {
-        /// The task as it was read.
-        at: Located,
+        /// The task as it was read; its version is what the change is made to.
+        task: Box<Task>,
         /// Its due time from now on.
         due: Time,
         /// Its definition from now on.

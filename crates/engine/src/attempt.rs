@@ -126,6 +126,7 @@ impl Engine {
         };
         self.publish(&running.task, State::Running, running.open.n);
         self.running.insert(seq, running);
+        self.occurrence_started(seq);
         self.mark_dirty(seq, durable_first);
     }
 
@@ -149,9 +150,10 @@ impl Engine {
 
     /// An attempt of this node has ended.
     pub(crate) fn ended(&mut self, ended: Ended) {
-        let matches = self.running.get(&ended.seq).is_some_and(|r| {
-            r.open.nonce == ended.nonce && !matches!(r.stage, Stage::Over(_))
-        });
+        let matches = self
+            .running
+            .get(&ended.seq)
+            .is_some_and(|r| r.open.nonce == ended.nonce && !matches!(r.stage, Stage::Over(_)));
         if matches {
             self.attempt_over(ended);
         }
@@ -195,8 +197,7 @@ impl Engine {
         self.payload_bytes = self.payload_bytes.saturating_sub(u64::from(bytes));
         if running.has_slot {
             running.has_slot = false;
-            let (partition, hash) =
-                (running.task.partition, running.task.spec.concurrency_hash());
+            let (partition, hash) = (running.task.partition, running.task.spec.concurrency_hash());
             self.free_slot(partition, hash);
         }
     }
@@ -359,7 +360,6 @@ impl Engine {
         if wrote.ended {
             self.finish(seq);
         } else if wrote.started {
-            self.occurrence_started(seq);
             self.start_is_durable(seq);
         }
     }
@@ -384,12 +384,19 @@ impl Engine {
         }
     }
 
+    /// Another cancellation of a task that is being stopped: told at once when the first is
+    /// durable, else with it.
+    pub(crate) fn tell_if_cancel_is_recorded(&mut self, seq: Seq) {
+        if self.running.get(&seq).is_some_and(|r| r.cancel_recorded) {
+            self.notify(seq);
+        }
+    }
+
     /// A start that had to be durable first is: hand the attempt out.
     fn start_is_durable(&mut self, seq: Seq) {
         let Some(running) = self.running.get_mut(&seq) else { return };
         let Stage::Starting(..) = running.stage else { return };
-        let Stage::Starting(order, claim) =
-            std::mem::replace(&mut running.stage, Stage::Executing)
+        let Stage::Starting(order, claim) = std::mem::replace(&mut running.stage, Stage::Executing)
         else {
             return;
         };
@@ -498,9 +505,7 @@ impl Engine {
                     running.cancel_recorded = row.cancel_requested;
                     running.task.version = row.version;
                     running.dirty = false;
-                    if recorded {
-                        self.occurrence_started(*seq);
-                    }
+                    self.occurrence_started(*seq);
                     self.mark_dirty(*seq, true);
                 }
                 _ => self.abandon(*seq),

@@ -5,8 +5,8 @@
 //! nothing waits when idle. A batch that nobody waits for may gather for `linger`.
 
 use tourbillon_store::{
-    Done, Partition, Refusal, Refused, Seq, Shard, State, StoreError, Stub, Time, Unit,
-    UnitResult, Write,
+    Done, Partition, Refusal, Refused, Seq, Shard, State, StoreError, Stub, Time, Unit, UnitResult,
+    Write,
 };
 
 use crate::api::{Answer, CallId, Effect, ReplyId, Unavailable};
@@ -39,7 +39,13 @@ pub(crate) enum Ticket {
         planned: Option<Planned>,
     },
     /// The same for a task that is not in memory.
-    CloseAway { seq: Seq, shard: Shard, partition: Partition, reply: ReplyId, planned: Option<Planned> },
+    CloseAway {
+        seq: Seq,
+        shard: Shard,
+        partition: Partition,
+        reply: ReplyId,
+        planned: Option<Planned>,
+    },
     /// A change to a task; the stub after it.
     Edit { stub: Stub, shard: Shard, reply: ReplyId },
     /// A task of history becomes live.
@@ -208,7 +214,6 @@ impl Engine {
             }
             Err(error) => self.batch_failed(units, flight.tickets, &error),
         }
-        self.batches.since.get_or_insert(self.now.mono);
     }
 
     /// Nothing of the batch is known to be committed: those who wait are told so, and every
@@ -243,6 +248,7 @@ impl Engine {
                     if let (Write::Insert(task), Done::Inserted(seq)) = (write, done) {
                         let queue = task.partition.queue;
                         self.tally.created(task.shard, task.created_at, queue, &task.spec.kind);
+                        self.occurrence_inserted(task, *seq);
                         self.settle(task.shard, task.stub(*seq));
                     }
                 }
@@ -260,14 +266,15 @@ impl Engine {
             }
             Ticket::Close { seq, stub, shard, to, reply, planned } => {
                 self.forget(seq);
-                self.closed(seq, shard, stub.partition, to, &unit);
+                self.closed(seq, shard, stub.partition, to, stub.kind_hash);
                 self.plan_done(planned.map(|p| p.with_seq(&done)));
                 if let Some(reply) = reply {
                     self.answer(reply, Answer::Cancelled);
                 }
             }
             Ticket::CloseAway { seq, shard, partition, reply, planned } => {
-                self.closed(seq, shard, partition, State::Cancelled, &unit);
+                self.forget(seq);
+                self.closed(seq, shard, partition, State::Cancelled, 0);
                 self.plan_done(planned.map(|p| p.with_seq(&done)));
                 self.answer(reply, Answer::Cancelled);
             }
@@ -302,11 +309,10 @@ impl Engine {
         }
     }
 
-    fn closed(&mut self, seq: Seq, shard: Shard, partition: Partition, to: State, unit: &Unit) {
+    fn closed(&mut self, seq: Seq, shard: Shard, partition: Partition, to: State, kind: u64) {
         self.tombstone(shard, partition, seq);
         let at = self.now.store;
-        let kind = self.kind_of_closed(unit);
-        self.tally.finished(shard, at, partition.queue, &kind, to);
+        self.tally.closed(shard, at, partition.queue, kind, to);
         self.occurrence_over(seq);
     }
 
@@ -331,32 +337,35 @@ impl Engine {
         match ticket {
             // What was refused is the client's business; memory is as it was.
             Ticket::Accept { reply, replaced } => {
-                if let Some((seq, ..)) = replaced {
-                    self.unhold(seq);
+                if let Some((seq, shard, _)) = replaced {
+                    self.forget(seq);
+                    self.reread(shard);
                     self.answer(reply, Answer::Changed);
                 } else {
                     self.answer(reply, Answer::Refused { index: refused.index, why: refused.why });
                 }
             }
-            Ticket::CloseAway { reply, .. } | Ticket::Redrive { reply }
-                if refused.why == Refusal::Conflict || refused.why == Refusal::Illegal =>
-            {
+            Ticket::CloseAway { seq, shard, reply, .. } => {
                 self.answer(reply, Answer::Changed);
-                // A schedule may have been moved on with it in memory.
+                self.forget(seq);
                 if unit.writes.len() > 1 {
+                    // A schedule was moved on with it in memory.
                     stale.extend(shards);
+                } else {
+                    self.reread(shard);
                 }
             }
             Ticket::Redrive { reply } => {
-                self.answer(reply, Answer::Refused { index: refused.index, why: refused.why });
+                let answer = match refused.why {
+                    Refusal::Conflict | Refusal::Illegal => Answer::Changed,
+                    why => Answer::Refused { index: refused.index, why },
+                };
+                self.answer(reply, answer);
             }
-            Ticket::Edit { stub, reply, .. } => {
-                // The task was changed behind memory's back, or it is not in memory at all.
-                let resident = self.resident.contains_key(&stub.seq);
+            Ticket::Edit { stub, shard, reply } => {
                 self.answer(reply, Answer::Changed);
-                if resident {
-                    stale.extend(shards);
-                }
+                self.forget(stub.seq);
+                self.reread(shard);
             }
             Ticket::Queue { reply } => self.answer(reply, Answer::Changed),
             Ticket::Schedule { reply, .. } => {
@@ -378,13 +387,38 @@ impl Engine {
         }
     }
 
-    /// A change that was refused leaves its task as it was.
-    pub(crate) fn unhold(&mut self, seq: Seq) {
-        if self.resident.get(&seq).is_some_and(|r| r.place == crate::engine::Place::Held)
-            && let Some(resident) = self.resident.remove(&seq)
-        {
-            self.admit(resident.stub);
+    /// Takes out of the outbox what rests on the shard's memory, which is about to be dropped.
+    /// Answers the other shards that it rests on too.
+    pub(crate) fn purge_outbox(&mut self, shard: Shard) -> Vec<Shard> {
+        let outbox = std::mem::take(&mut self.batches.outbox);
+        let mut others = Vec::new();
+        for (unit, ticket) in outbox {
+            let rests_on_memory = match &ticket {
+                Ticket::Close { .. }
+                | Ticket::CloseAway { .. }
+                | Ticket::Edit { .. }
+                | Ticket::Schedule { .. }
+                | Ticket::TakeIn { .. }
+                | Ticket::Spill(_) => true,
+                Ticket::Accept { replaced, .. } => replaced.is_some(),
+                Ticket::Nobody
+                | Ticket::Task { .. }
+                | Ticket::Redrive { .. }
+                | Ticket::Queue { .. } => false,
+            };
+            if rests_on_memory && unit.fences.iter().any(|f| f.0 == shard) {
+                self.batches.outbox_writes -= unit.writes.len();
+                others.extend(unit.fences.iter().map(|f| f.0).filter(|s| *s != shard));
+                if let Some(reply) = ticket.reply() {
+                    self.refuse(reply, Unavailable::NotOwner);
+                }
+            } else {
+                self.batches.outbox.push_back((unit, ticket));
+            }
         }
+        others.sort();
+        others.dedup();
+        others
     }
 }
 

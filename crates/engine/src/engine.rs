@@ -218,7 +218,11 @@ impl Engine {
 
     /// The attempts that this node makes itself and that are under way: task and nonce.
     pub fn executing(&self) -> Vec<(Seq, u64)> {
-        self.running.iter().filter(|(_, r)| r.is_executing_here()).map(|(s, r)| (*s, r.open.nonce)).collect()
+        self.running
+            .iter()
+            .filter(|(_, r)| r.is_executing_here())
+            .map(|(s, r)| (*s, r.open.nonce))
+            .collect()
     }
 
     /// Its numbers. The wheel's picture takes time in proportion to its slots.

@@ -93,9 +93,7 @@ impl Schedule {
     /// The next occurrence after `after`, unless it is paused or has run often enough.
     fn next(&self, after: i64) -> Option<(Time, Time)> {
         let doc = &self.record.doc;
-        if self.record.paused
-            || doc.max_runs.is_some_and(|max| self.record.cursor.created >= max)
-        {
+        if self.record.paused || doc.max_runs.is_some_and(|max| self.record.cursor.created >= max) {
             return None;
         }
         self.timing.next_after(after).map(|o| (Time(o.logical), Time(o.due).ceil_milli()))
@@ -165,10 +163,7 @@ impl Schedule {
 impl Engine {
     // ---- a shard comes and goes ---------------------------------------------------------
 
-    pub(crate) fn adopt_schedules(
-        &mut self,
-        found: Vec<(ScheduleRecord, Vec<LiveOccurrence>)>,
-    ) {
+    pub(crate) fn adopt_schedules(&mut self, found: Vec<(ScheduleRecord, Vec<LiveOccurrence>)>) {
         for (record, live) in found {
             // A document that this version cannot read keeps its waiting task, and moves on
             // no further; the console shows it.
@@ -318,10 +313,7 @@ impl Engine {
         let mut unit = Unit { fences: vec![fence], writes: vec![close] };
         let planned = self.advance_to(uid, target, &mut unit);
         let to = State::Skipped;
-        self.write(
-            unit,
-            Ticket::Close { seq: live.seq, stub, shard, to, reply: None, planned },
-        );
+        self.write(unit, Ticket::Close { seq: live.seq, stub, shard, to, reply: None, planned });
     }
 
     // ---- moving on ------------------------------------------------------------------------
@@ -542,10 +534,7 @@ impl Engine {
             1
         });
         let planned = Some(Planned { uid, insert, seq: None });
-        self.write(
-            Unit { fences: vec![fence], writes },
-            Ticket::Schedule { reply, uid, planned },
-        );
+        self.write(Unit { fences: vec![fence], writes }, Ticket::Schedule { reply, uid, planned });
     }
 
     /// Gives a known schedule another document or pause, and deals with its waiting occurrence
@@ -556,7 +545,7 @@ impl Engine {
         let Some(old) = self.schedules.by_uid.get(&uid) else {
             return self.answer(reply, Answer::NoSchedule);
         };
-        let old_shard = old.record.shard;
+        let (old_shard, old_partition) = (old.record.shard, old.record.partition);
         let mut fences = Vec::new();
         for shard in [old_shard, record.shard] {
             match self.active_fence(shard) {
@@ -571,9 +560,9 @@ impl Engine {
         let live = old.waiting().cloned();
         let moved = old.record.partition != record.partition;
         // One that runs (its start not yet written, or a fixed delay's) is left to its end.
-        let runs = live.as_ref().is_some_and(|l| {
-            l.attempt > 0 || l.started || self.running.contains_key(&l.seq)
-        });
+        let runs = live
+            .as_ref()
+            .is_some_and(|l| l.attempt > 0 || l.started || self.running.contains_key(&l.seq));
         let mut writes = Vec::new();
         let mut insert = None;
         if !runs {
@@ -592,7 +581,9 @@ impl Engine {
             record.cursor.created += u64::from(next.is_some());
             record.cursor.next = next;
             if let Some(live) = &live {
-                self.hold(live.seq);
+                if self.hold(live.seq).is_none() {
+                    self.hold_away(live.seq, live.version, old_partition, old_shard);
+                }
                 let version = live.version;
                 match next {
                     Some(next) if next.id == live.id && !moved => writes.push(Write::Edit {
@@ -634,6 +625,7 @@ impl Engine {
         schedule.deleted = true;
         schedule.unsettled += 1;
         let version = schedule.record.version;
+        let partition = schedule.record.partition;
         let waiting = schedule.waiting().cloned();
         let mut writes = vec![Write::DeleteSchedule { uid, version }];
         if let Some(live) = waiting
@@ -641,7 +633,9 @@ impl Engine {
             && !live.started
             && !self.running.contains_key(&live.seq)
         {
-            self.hold(live.seq);
+            if self.hold(live.seq).is_none() {
+                self.hold_away(live.seq, live.version, partition, shard);
+            }
             writes.push(Write::Discard { seq: live.seq, version: live.version });
         }
         let planned = Some(Planned { uid, insert: None, seq: None });
@@ -649,13 +643,7 @@ impl Engine {
         self.write(unit, Ticket::Schedule { reply, uid, planned });
     }
 
-    pub(crate) fn pause_schedule(
-        &mut self,
-        reply: ReplyId,
-        shard: Shard,
-        uid: u128,
-        paused: bool,
-    ) {
+    pub(crate) fn pause_schedule(&mut self, reply: ReplyId, shard: Shard, uid: u128, paused: bool) {
         if self.active_fence(shard).is_none() {
             return self.refuse(reply, Unavailable::NotOwner);
         }
@@ -673,13 +661,7 @@ impl Engine {
         self.replan(reply, record, timing);
     }
 
-    pub(crate) fn trigger_schedule(
-        &mut self,
-        reply: ReplyId,
-        shard: Shard,
-        uid: u128,
-        id: TaskId,
-    ) {
+    pub(crate) fn trigger_schedule(&mut self, reply: ReplyId, shard: Shard, uid: u128, id: TaskId) {
         let now = self.now.store;
         let Some(fence) = self.active_fence(shard) else {
             return self.refuse(reply, Unavailable::NotOwner);

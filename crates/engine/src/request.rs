@@ -5,9 +5,7 @@
 
 use tourbillon_store::queries::Located;
 use tourbillon_store::time::MILLI;
-use tourbillon_store::{
-    NewTask, QueueRecord, Seq, State, Stub, StubFlags, TaskSpec, Time, Unit, Write,
-};
+use tourbillon_store::{NewTask, QueueRecord, Seq, State, Stub, Task, TaskSpec, Time, Unit, Write};
 
 use crate::api::{Answer, Effect, ReplyId, Request, Unavailable};
 use crate::attempt::{Stage, Waiter};
@@ -52,7 +50,11 @@ impl Engine {
             if self.is_held(old.seq) {
                 return self.answer(reply, Answer::Changed);
             }
-            let version = self.hold(old.seq).map_or(old.version, |stub| stub.version);
+            let held = self.hold(old.seq);
+            if held.is_none() {
+                self.hold_away(old.seq, old.version, old.partition, old.shard);
+            }
+            let version = held.map_or(old.version, |stub| stub.version);
             writes.push(Write::Close {
                 seq: old.seq,
                 version,
@@ -76,8 +78,8 @@ impl Engine {
     pub(crate) fn request(&mut self, reply: ReplyId, request: Request) {
         match request {
             Request::Cancel { at } => self.cancel(reply, &at),
-            Request::Edit { at, due, spec, unstarted } => {
-                self.edit(reply, &at, due, spec, unstarted);
+            Request::Edit { task, due, spec, unstarted } => {
+                self.edit(reply, &task, due, spec, unstarted);
             }
             Request::Redrive { at, namespace, due } => {
                 let Some(fence) = self.active_fence(at.shard) else {
@@ -138,13 +140,9 @@ impl Engine {
                 reply: Some(reply),
                 planned,
             },
-            None => Ticket::CloseAway {
-                seq,
-                shard: at.shard,
-                partition: at.partition,
-                reply,
-                planned,
-            },
+            None => {
+                Ticket::CloseAway { seq, shard: at.shard, partition: at.partition, reply, planned }
+            }
         };
         self.write(unit, ticket);
     }
@@ -164,8 +162,8 @@ impl Engine {
     pub(crate) fn stop_running(&mut self, seq: Seq) {
         let Some(running) = self.running.get_mut(&seq) else { return };
         if running.cancel {
-            // Already asked; whoever waits is told with the next write.
-            return self.mark_dirty_for_waiters(seq);
+            // Already asked. Whoever waits is told now, or when that is durable.
+            return self.tell_if_cancel_is_recorded(seq);
         }
         running.cancel = true;
         let nonce = running.open.nonce;
@@ -178,47 +176,41 @@ impl Engine {
     fn edit(
         &mut self,
         reply: ReplyId,
-        at: &Located,
+        task: &Task,
         due: Time,
         spec: Box<TaskSpec>,
         unstarted: bool,
     ) {
-        let seq = at.seq;
-        let Some(fence) = self.active_fence(at.shard) else {
+        let (seq, version, shard) = (task.seq, task.version, task.shard);
+        let Some(fence) = self.active_fence(shard) else {
             return self.refuse(reply, Unavailable::NotOwner);
         };
         if self.running.contains_key(&seq) {
             return self.answer(reply, Answer::Running);
         }
-        if self.is_held(seq) {
+        if self.is_held(seq) || self.resident.get(&seq).is_some_and(|r| r.stub.version != version) {
             return self.answer(reply, Answer::Changed);
         }
-        let resident = self.resident.get(&seq).map(|r| r.stub);
-        if resident.is_some_and(|stub| stub.version != at.version) {
-            return self.answer(reply, Answer::Changed);
-        }
-        let attempt = resident.map_or(0, |stub| stub.attempt);
-        if unstarted && attempt > 0 {
+        if unstarted && task.attempt > 0 {
             return self.answer(reply, Answer::Started);
         }
-        self.hold(seq);
-        let due = due.ceil_milli();
-        let mut stub =
-            Stub::new(seq, at.version + 1, due, at.partition, &spec, None, attempt, 0);
-        if let Some(old) = resident {
-            let kept = StubFlags(old.flags.0 & StubFlags::OCCURRENCE.0);
-            stub.flags = stub.flags.with(kept);
-            if attempt > 0 {
-                stub.flags = stub
-                    .flags
-                    .with(StubFlags(old.flags.0 & StubFlags::DURABLE_START.0));
-            }
-        } else if self.schedules.of(seq).is_some() {
-            stub.flags = stub.flags.with(StubFlags::OCCURRENCE);
+        if self.hold(seq).is_none() {
+            self.hold_away(seq, version, task.partition, shard);
         }
-        let write = Write::Edit { seq, version: at.version, due, spec };
+        let due = due.ceil_milli();
+        let stub = Stub::new(
+            seq,
+            version + 1,
+            due,
+            task.partition,
+            &spec,
+            task.schedule.as_ref(),
+            task.attempt,
+            task.lost,
+        );
+        let write = Write::Edit { seq, version, due, spec };
         let unit = Unit { fences: vec![fence], writes: vec![write] };
-        self.write(unit, Ticket::Edit { stub, shard: at.shard, reply });
+        self.write(unit, Ticket::Edit { stub, shard, reply });
     }
 
     /// A pause holds from now on, also while it is being written: if the write fails, the

@@ -5,6 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tourbillon_store::stats::{StatsDelta, StatsRow};
+use tourbillon_store::task::kind_hash;
 use tourbillon_store::{AttemptOutcome, AttemptRecord, QueueId, Shard, State, Time};
 
 /// See the module.
@@ -12,12 +13,18 @@ use tourbillon_store::{AttemptOutcome, AttemptRecord, QueueId, Shard, State, Tim
 pub(crate) struct Tally {
     rows: FxHashMap<(Shard, i64, QueueId), FxHashMap<String, StatsRow>>,
     kinds: FxHashMap<QueueId, FxHashSet<String>>,
+    names: FxHashMap<u64, String>,
     max_kinds: usize,
 }
 
 impl Tally {
     pub(crate) fn new(max_kinds: usize) -> Tally {
-        Tally { rows: FxHashMap::default(), kinds: FxHashMap::default(), max_kinds }
+        Tally {
+            rows: FxHashMap::default(),
+            kinds: FxHashMap::default(),
+            names: FxHashMap::default(),
+            max_kinds,
+        }
     }
 
     fn row(&mut self, shard: Shard, at: Time, queue: QueueId, kind: &str) -> &mut StatsRow {
@@ -26,6 +33,7 @@ impl Tally {
             kind
         } else if kinds.len() < self.max_kinds {
             kinds.insert(kind.to_owned());
+            self.names.insert(kind_hash(kind), kind.to_owned());
             kind
         } else {
             "other"
@@ -65,6 +73,13 @@ impl Tally {
         state: State,
     ) {
         self.row(shard, at, queue, kind).finish(state, 1);
+    }
+
+    /// The same for a task of which only the hash of its kind is at hand: a kind that was not
+    /// seen since the start counts as `other`.
+    pub(crate) fn closed(&mut self, shard: Shard, at: Time, queue: QueueId, kind: u64, to: State) {
+        let kind = self.names.get(&kind).cloned().unwrap_or_else(|| "other".to_owned());
+        self.finished(shard, at, queue, &kind, to);
     }
 
     /// Everything counted since the last call.

@@ -9,7 +9,8 @@
 use rustc_hash::FxHashSet;
 use tourbillon_store::time::{MILLI, MINUTE};
 use tourbillon_store::{
-    Edge, Epoch, Partition, Reloaded, Seq, Shard, Span, StoreError, Stub, Time, Unit, Write,
+    Edge, Epoch, Partition, Reloaded, Seq, Shard, Span, StoreError, Stub, StubFlags, Time, Unit,
+    Write,
 };
 use tourbillon_wheel::TimerQueue;
 
@@ -92,6 +93,9 @@ impl Engine {
 
     pub(crate) fn lease_lost(&mut self, shard: Shard) {
         self.shards[shard.index()] = ShardState::default();
+        for other in self.purge_outbox(shard) {
+            self.reload(other);
+        }
         self.forget_shard(shard);
     }
 
@@ -175,6 +179,9 @@ impl Engine {
 
     /// Drops the shard's memory and reads it again, as a takeover does. The one recovery path.
     pub(crate) fn reload(&mut self, shard: Shard) {
+        for other in self.purge_outbox(shard) {
+            self.reload(other);
+        }
         self.forget_shard(shard);
         let state = &mut self.shards[shard.index()];
         state.edge = Edge::START;
@@ -189,6 +196,19 @@ impl Engine {
             self.running.iter().filter(|(_, r)| r.task.shard == shard).map(|(s, _)| *s).collect();
         probe.sort();
         self.effects.push(Effect::Reload { call, shard, probe });
+    }
+
+    /// Reads the shard's window again from its beginning; what is in memory stays.
+    pub(crate) fn reread(&mut self, shard: Shard) {
+        let state = &mut self.shards[shard.index()];
+        state.edge = Edge::START;
+        state.loading = None;
+        for part in self.parts.values_mut().filter(|p| p.shard == shard) {
+            if let Some(spill) = &mut part.spill {
+                spill.after = None;
+                spill.loading = None;
+            }
+        }
     }
 
     pub(crate) fn reloaded(
@@ -246,16 +266,27 @@ impl Engine {
                 self.forget(seq);
             }
         }
-        for shard in Shard::all() {
-            let state = &mut self.shards[shard.index()];
-            state.edge = Edge::START;
-            state.loading = None;
-        }
-        for part in self.parts.values_mut() {
-            if let Some(spill) = &mut part.spill {
-                *spill = Spill { after: None, loading: None, changed: FxHashSet::default() };
-            }
-        }
+        Shard::all().for_each(|shard| self.reread(shard));
+    }
+
+    /// Holds a task's place while a change to it is written although it is not in memory, so
+    /// that a load under way does not bring it in and start it.
+    pub(crate) fn hold_away(&mut self, seq: Seq, version: u32, partition: Partition, shard: Shard) {
+        self.part(partition, shard);
+        let stub = Stub {
+            seq,
+            due: Time::MAX,
+            expires: Time::MAX,
+            partition,
+            version,
+            bytes: 0,
+            concurrency_hash: 0,
+            kind_hash: 0,
+            attempt: 0,
+            priority: 0,
+            flags: StubFlags::default(),
+        };
+        self.resident.entry(seq).or_insert(Resident { stub, place: Place::Held });
     }
 
     // ---- residents --------------------------------------------------------------------
@@ -392,12 +423,7 @@ impl Engine {
             .map(|at| at.max(self.now.store))
     }
 
-    pub(crate) fn loaded(
-        &mut self,
-        call: CallId,
-        shard: Shard,
-        result: Result<Span, StoreError>,
-    ) {
+    pub(crate) fn loaded(&mut self, call: CallId, shard: Shard, result: Result<Span, StoreError>) {
         let state = &mut self.shards[shard.index()];
         let Some(loading) = state.loading.take_if(|l| l.call == call) else { return };
         let span = match result {
@@ -523,8 +549,7 @@ impl Engine {
         for (shard, stubs) in by_shard {
             let Some(fence) = self.fence(shard) else { continue };
             let seqs = stubs.iter().map(|s| s.seq).collect();
-            let unit =
-                Unit { fences: vec![fence], writes: vec![Write::TakeIn { shard, seqs }] };
+            let unit = Unit { fences: vec![fence], writes: vec![Write::TakeIn { shard, seqs }] };
             self.write(unit, Ticket::TakeIn { shard, stubs });
         }
     }

@@ -78,8 +78,12 @@ impl Engine {
             return;
         }
         let Some(mut line) = self.workers.lines.remove(&queue) else { return };
-        let mut partitions: Vec<Partition> =
-            self.parts.iter().filter(|(k, p)| k.queue == queue && (p.has_pull() || p.spill.is_some())).map(|(k, _)| *k).collect();
+        let mut partitions: Vec<Partition> = self
+            .parts
+            .iter()
+            .filter(|(k, p)| k.queue == queue && (p.has_pull() || p.spill.is_some()))
+            .map(|(k, _)| *k)
+            .collect();
         partitions.sort();
         let mut waiting = Line::new();
         while let Some((reply, claim)) = line.pop_front() {
@@ -98,7 +102,10 @@ impl Engine {
             }
         }
         if !waiting.is_empty() {
-            self.workers.lines.insert(queue, waiting);
+            // A claim may have come back into the line meanwhile.
+            let back = self.workers.lines.entry(queue).or_default();
+            waiting.append(back);
+            *back = waiting;
         }
     }
 
@@ -282,24 +289,5 @@ impl Engine {
             }
         }
         self.answer(reply, Answer::Tokens(states));
-    }
-
-    /// Who waits for a write about a task that has nothing new to write is told at once.
-    pub(crate) fn mark_dirty_for_waiters(&mut self, seq: Seq) {
-        let Some(running) = self.running.get_mut(&seq) else { return };
-        if running.dirty {
-            return;
-        }
-        let mut tell = Vec::new();
-        running.waiters.retain(|w| match w {
-            Waiter::Cancel(reply) => {
-                tell.push(*reply);
-                false
-            }
-            Waiter::Complete(..) => true,
-        });
-        for reply in tell {
-            self.answer(reply, Answer::Cancelling);
-        }
     }
 }
