@@ -172,5 +172,5 @@ pub trait TimerQueue {
     /// Panics, saying what is wrong, when the structure is damaged. For tests; takes time in
     /// proportion to the queue's size.
     #[doc(hidden)]
-    fn check_invariants(&self);
+    fn check_invariants(&self) {}
 }

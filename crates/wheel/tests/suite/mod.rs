@@ -17,7 +17,6 @@ macro_rules! conformance {
 
             proptest::proptest! {
                 #![proptest_config(proptest::prelude::ProptestConfig {
-                    cases: 512,
                     failure_persistence: None,
                     ..proptest::prelude::ProptestConfig::default()
                 })]

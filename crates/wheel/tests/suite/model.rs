@@ -1,4 +1,5 @@
-//! Random operations, checked step by step against an ordered map.
+//! Random operations, checked step by step against an ordered map. `PROPTEST_CASES` sets how
+//! many sequences are tried.
 //!
 //! The model keeps (tick that counts for order, sequence of insertion). It takes `now` from the
 //! queue, since only the queue knows where a budget stopped it, and checks that it is where it
