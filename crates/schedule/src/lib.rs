@@ -27,6 +27,7 @@
 //! # Ok::<(), tourbillon_schedule::Error>(())
 //! ```
 
+mod calendar;
 mod civil;
 mod cron;
 mod crontab;
@@ -34,20 +35,25 @@ mod duration;
 mod error;
 mod hash;
 mod instant;
+mod occurrence;
+mod policy;
 mod rule;
 mod span;
 mod timing;
 mod walk;
 mod zone;
 
+pub use calendar::{Calendar, On, Unit};
 pub use cron::{CronExpr, Dialect};
 pub use crontab::{Crontab, CrontabEntry, CrontabError, CrontabFormat, CrontabNote, Environment};
 pub use duration::{format_duration, parse_duration};
 pub use error::{CronError, Error};
 pub use instant::{format_instant, parse_instant};
+pub use occurrence::{Occurrence, Why};
+pub use policy::{Fold, Gap, MonthEnd};
 pub use rule::{Rule, RuleKind};
 pub use span::Tally;
-pub use timing::{Fold, Gap, Occurrence, Timing, Why};
+pub use timing::Timing;
 pub use zone::{TzData, TzSource, Zone, refresh_tzdata, tzdata};
 
 /// Microseconds: an instant counted from the Unix epoch, or a duration.

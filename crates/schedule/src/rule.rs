@@ -3,6 +3,7 @@
 //! What always holds: an interval and a delay are at least a millisecond, the grain of due
 //! times, so no rule can fill a queue from one instant.
 
+use crate::calendar::Calendar;
 use crate::cron::CronExpr;
 use crate::error::{Error, Kind};
 use crate::{Micros, format_duration};
@@ -21,6 +22,7 @@ pub(crate) enum Form {
     Cron(CronExpr),
     Every(Micros),
     After(Micros),
+    Calendar(Calendar),
 }
 
 /// Which sort of rule it is.
@@ -33,6 +35,8 @@ pub enum RuleKind {
     Every,
     /// Fixed delay.
     After,
+    /// Every n days, weeks, months or years at a civil time.
+    Calendar,
 }
 
 impl Rule {
@@ -61,6 +65,12 @@ impl Rule {
         check("delay", delay).map(|delay| Self(Form::After(delay)))
     }
 
+    /// Every n days, weeks, months or years at a civil time.
+    #[must_use]
+    pub fn calendar(calendar: Calendar) -> Self {
+        Self(Form::Calendar(calendar))
+    }
+
     /// Which sort of rule it is. `@every` of the vixie dialect is [`RuleKind::Every`].
     #[must_use]
     pub fn kind(&self) -> RuleKind {
@@ -71,6 +81,7 @@ impl Rule {
             },
             Form::Every(_) => RuleKind::Every,
             Form::After(_) => RuleKind::After,
+            Form::Calendar(_) => RuleKind::Calendar,
         }
     }
 
@@ -79,6 +90,15 @@ impl Rule {
     pub fn cron_expr(&self) -> Option<&CronExpr> {
         match &self.0 {
             Form::Cron(expr) => Some(expr),
+            _ => None,
+        }
+    }
+
+    /// The calendar rule, when it is one.
+    #[must_use]
+    pub fn as_calendar(&self) -> Option<&Calendar> {
+        match &self.0 {
+            Form::Calendar(calendar) => Some(calendar),
             _ => None,
         }
     }
@@ -92,7 +112,7 @@ impl Rule {
                 crate::cron::Form::Every(interval) => Some(*interval),
                 crate::cron::Form::Fields(_) => None,
             },
-            Form::After(_) => None,
+            Form::After(_) | Form::Calendar(_) => None,
         }
     }
 

@@ -5,7 +5,8 @@
 //! arithmetic. It deliberately lacks an exact count of a cron rule's occurrences beyond the
 //! limit, and knows nothing of what has run.
 
-use crate::timing::{Occurrence, Timing};
+use crate::occurrence::Occurrence;
+use crate::timing::Timing;
 use crate::{MAX_INSTANT, MIN_INSTANT, Micros, RuleKind};
 
 /// How many occurrences a span holds.

@@ -6,36 +6,14 @@
 //! it is asked. It deliberately lacks misfire and overlap policies, which need to know what has
 //! run; [`Timing::tally`] and [`Timing::latest`] give them what they need.
 
-use std::fmt;
-
 use crate::cron;
 use crate::error::{Error, Kind};
 use crate::hash::{mix, stable};
+use crate::occurrence::{Occurrence, Why};
+use crate::policy::{Fold, Gap};
 use crate::rule::{Form, Rule};
 use crate::walk::{Cause, CivilSet, Policy, first_at_or_after};
 use crate::{MAX_INSTANT, MIN_INSTANT, Micros, Zone, format_duration, format_instant, instant};
-
-/// What becomes of civil times that a gap leaves out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Gap {
-    /// They happen at the first instant after the gap; several there are one occurrence.
-    #[default]
-    Shift,
-    /// They do not happen.
-    Skip,
-}
-
-/// Which instant a civil time means that a fold has twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Fold {
-    /// The first.
-    #[default]
-    First,
-    /// The last.
-    Last,
-    /// Both, as two occurrences.
-    Both,
-}
 
 /// When a schedule's occurrences are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,68 +25,6 @@ pub struct Timing {
     end: Option<Micros>,
     jitter: Micros,
     jitter_seed: u64,
-}
-
-/// One planned time of a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Occurrence {
-    /// Its logical time: where the rule has it.
-    pub logical: Micros,
-    /// When it is due: the logical time plus its jitter.
-    pub due: Micros,
-    /// Why it is there.
-    pub why: Why,
-}
-
-/// Why an occurrence is there.
-///
-/// `Display` gives `normal`, or what applies of `shifted by a DST gap`, `first of a fold`, `last of a
-/// fold`, `clamped to the month's end` and `jittered`, joined by commas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub struct Why {
-    /// Its civil time does not exist; this is the first instant after the gap.
-    pub shifted: bool,
-    /// Its civil time exists twice; this is the first instant.
-    pub fold_first: bool,
-    /// Its civil time exists twice; this is the last instant.
-    pub fold_last: bool,
-    /// The month lacks the day; this is the month's last.
-    pub clamped: bool,
-    /// Due later than its logical time.
-    pub jittered: bool,
-}
-
-impl Why {
-    /// Whether nothing special applies.
-    #[must_use]
-    pub fn is_normal(&self) -> bool {
-        *self == Why::default()
-    }
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reasons = [
-            (self.shifted, "shifted by a DST gap"),
-            (self.fold_first, "first of a fold"),
-            (self.fold_last, "last of a fold"),
-            (self.clamped, "clamped to the month's end"),
-            (self.jittered, "jittered"),
-        ];
-        let mut separator = "";
-        for (applies, reason) in reasons {
-            if applies {
-                write!(f, "{separator}{reason}")?;
-                separator = ", ";
-            }
-        }
-        if separator.is_empty() {
-            f.write_str("normal")?;
-        }
-        Ok(())
-    }
 }
 
 impl Timing {
@@ -264,6 +180,13 @@ impl Timing {
                 cron::Form::Every(interval) => (self.on_grid(*interval, least)?, Why::default()),
             },
             Form::Every(interval) => (self.on_grid(*interval, least)?, Why::default()),
+            Form::Calendar(calendar) => {
+                let local = |start: Micros| {
+                    let second = start.div_euclid(1_000_000);
+                    second + self.zone.offset_at(second)
+                };
+                self.civil(&calendar.grid(self.start.map(local)), self.policy, least)?
+            }
             Form::After(delay) => {
                 let logical = after.max(MIN_INSTANT).checked_add(*delay)?.max(start);
                 (logical, Why::default())
@@ -302,6 +225,7 @@ impl Timing {
             why.shifted = found.cause == Cause::Shifted;
             why.fold_first = found.cause == Cause::FoldFirst;
             why.fold_last = found.cause == Cause::FoldLast;
+            why.clamped = set.is_clamped(found.local);
         }
         Some((found.second * 1_000_000, why))
     }

@@ -6,13 +6,18 @@
 //! walk ends at [`MAX_INSTANT`].
 
 use crate::civil::DAY_S;
-use crate::timing::{Fold, Gap};
+use crate::policy::{Fold, Gap};
 use crate::{MAX_INSTANT, Zone};
 
 /// A set of civil times, in seconds counted as if the zone were UTC.
 pub(crate) trait CivilSet {
     /// The first member at or after a civil time. `None` when there is none up to year 9999.
     fn at_or_after(&self, local: i64) -> Option<i64>;
+
+    /// Whether a member stands at its month's end for a later day that the month lacks.
+    fn is_clamped(&self, _local: i64) -> bool {
+        false
+    }
 }
 
 /// What to do where civil time jumps.
