@@ -42,11 +42,7 @@ pub enum BatchError {
 impl fmt::Display for BatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BatchError::Malformed {
-                index,
-                field,
-                source,
-            } => {
+            BatchError::Malformed { index, field, source } => {
                 if let Some(index) = index {
                     write!(f, "task {index}: ")?;
                 }
@@ -72,11 +68,7 @@ impl std::error::Error for BatchError {
 impl From<BatchError> for Problem {
     fn from(error: BatchError) -> Problem {
         match error {
-            BatchError::Malformed {
-                index,
-                field,
-                source,
-            } => {
+            BatchError::Malformed { index, field, source } => {
                 let mut problem = Problem::malformed(&source, field);
                 problem.index = index;
                 problem
@@ -115,10 +107,7 @@ pub fn from_array(body: &[u8], max: usize) -> Result<Vec<NewTask>, BatchError> {
         }
     }
 
-    let mut state = Tasks {
-        max,
-        too_many: false,
-    };
+    let mut state = Tasks { max, too_many: false };
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     deserializer
         .deserialize_seq(&mut state)
@@ -129,11 +118,7 @@ pub fn from_array(body: &[u8], max: usize) -> Result<Vec<NewTask>, BatchError> {
             }
             let path = locate::path_at(body, source.line(), source.column());
             let (index, field) = locate::split_index(&path);
-            BatchError::Malformed {
-                index,
-                field,
-                source,
-            }
+            BatchError::Malformed { index, field, source }
         })
 }
 

@@ -34,13 +34,7 @@ pub struct DurationError {
 
 impl fmt::Display for DurationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is not a duration: {}; {}",
-            self.given,
-            self.why,
-            Duration::EXPECTED
-        )
+        write!(f, "`{}` is not a duration: {}; {}", self.given, self.why, Duration::EXPECTED)
     }
 }
 
@@ -106,10 +100,7 @@ impl TryFrom<std::time::Duration> for Duration {
     fn try_from(d: std::time::Duration) -> Result<Duration, DurationError> {
         u64::try_from(d.as_micros())
             .map(Duration)
-            .map_err(|_| DurationError {
-                given: format!("{d:?}").into(),
-                why: "it is too long",
-            })
+            .map_err(|_| DurationError { given: format!("{d:?}").into(), why: "it is too long" })
     }
 }
 
@@ -157,18 +148,12 @@ fn parse_units(text: &str) -> Parsed<u64> {
     let mut allowed = &UNITS[..];
     while !rest.is_empty() {
         let (number, after) = take_number(rest)?;
-        let end = after
-            .find(|c: char| !c.is_alphabetic())
-            .unwrap_or(after.len());
+        let end = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
         let (unit, tail) = after.split_at(end);
         if unit.is_empty() {
             return Err("a number has no unit");
         }
-        let unit = if unit == "µs" || unit == "μs" {
-            "us"
-        } else {
-            unit
-        };
+        let unit = if unit == "µs" || unit == "μs" { "us" } else { unit };
         let Some(at) = allowed.iter().position(|(name, _)| *name == unit) else {
             return Err(if UNITS.iter().any(|(name, _)| *name == unit) {
                 "units go from large to small, each once"
@@ -176,9 +161,7 @@ fn parse_units(text: &str) -> Parsed<u64> {
                 "the units are w, d, h, m, s, ms and us"
             });
         };
-        total = total
-            .checked_add(number.times(allowed[at].1)?)
-            .ok_or("it is too long")?;
+        total = total.checked_add(number.times(allowed[at].1)?).ok_or("it is too long")?;
         allowed = &allowed[at + 1..];
         rest = tail;
     }
@@ -214,9 +197,7 @@ fn parse_iso(text: &str) -> Parsed<u64> {
         else {
             return Err("ISO 8601 durations here are P, then W and D, then T, then H, M and S");
         };
-        total = total
-            .checked_add(number.times(allowed[at].2)?)
-            .ok_or("it is too long")?;
+        total = total.checked_add(number.times(allowed[at].2)?).ok_or("it is too long")?;
         allowed = &allowed[at + 1..];
         fields_since_mark += 1;
         rest = &after[unit.len_utf8()..];
@@ -265,13 +246,7 @@ fn take_number(text: &str) -> Parsed<(Number<'_>, &str)> {
         return Err("a number is missing");
     }
     let Some(tail) = rest.strip_prefix('.') else {
-        return Ok((
-            Number {
-                whole,
-                fraction: "",
-            },
-            rest,
-        ));
+        return Ok((Number { whole, fraction: "" }, rest));
     };
     let (fraction, rest) = tail.split_at(digits(tail));
     if fraction.is_empty() {
@@ -363,11 +338,7 @@ mod tests {
             ("pt1m", 60_000_000),
             ("18446744073709551615us", u64::MAX),
         ] {
-            assert_eq!(
-                text.parse::<Duration>().map(Duration::as_micros),
-                Ok(micros),
-                "{text}"
-            );
+            assert_eq!(text.parse::<Duration>().map(Duration::as_micros), Ok(micros), "{text}");
         }
     }
 
@@ -396,10 +367,7 @@ mod tests {
             ("PT1", "no unit"),
         ] {
             let error = text.parse::<Duration>().unwrap_err().to_string();
-            assert!(
-                error.contains(why) && error.contains("expected such as"),
-                "{text}: {error}"
-            );
+            assert!(error.contains(why) && error.contains("expected such as"), "{text}: {error}");
         }
     }
 }

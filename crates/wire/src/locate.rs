@@ -25,11 +25,8 @@ pub fn path_at(json: &[u8], line: usize, column: usize) -> String {
     if line == 0 {
         return String::new();
     }
-    let line_start = json
-        .split_inclusive(|b| *b == b'\n')
-        .take(line - 1)
-        .map(<[u8]>::len)
-        .sum::<usize>();
+    let line_start =
+        json.split_inclusive(|b| *b == b'\n').take(line - 1).map(<[u8]>::len).sum::<usize>();
     let end = line_start.saturating_add(column).min(json.len());
     walk(&json[..end])
 }
@@ -48,10 +45,7 @@ fn walk(text: &[u8]) -> String {
         let byte = text[at];
         at += 1;
         match byte {
-            b'{' => steps.push(Step::Object {
-                key: None,
-                at_value: false,
-            }),
+            b'{' => steps.push(Step::Object { key: None, at_value: false }),
             b'[' => steps.push(Step::Array(0)),
             b'}' | b']' => {
                 steps.pop();
@@ -76,11 +70,7 @@ fn walk(text: &[u8]) -> String {
                 }
                 let string = &text[start..at.min(text.len())];
                 at += 1;
-                if let Some(Step::Object {
-                    key,
-                    at_value: false,
-                }) = steps.last_mut()
-                {
+                if let Some(Step::Object { key, at_value: false }) = steps.last_mut() {
                     *key = Some(String::from_utf8_lossy(string).into_owned());
                 }
             }
@@ -121,45 +111,18 @@ mod tests {
     #[track_caller]
     fn field(json: &str, expected: &str, detail: &str) {
         let problem: Problem = from_slice::<NewTask>(json.as_bytes()).unwrap_err();
-        assert_eq!(
-            problem.field.as_deref().unwrap_or(""),
-            expected,
-            "{problem}"
-        );
+        assert_eq!(problem.field.as_deref().unwrap_or(""), expected, "{problem}");
         assert!(problem.to_string().contains(detail), "{problem}");
-        assert_eq!(
-            (problem.status, problem.code.as_str()),
-            (400, crate::code::MALFORMED)
-        );
+        assert_eq!((problem.status, problem.code.as_str()), (400, crate::code::MALFORMED));
     }
 
     #[test]
     fn the_field_is_named() {
-        field(
-            r#"{"target":{"worker":{}},"delay":"5 min"}"#,
-            "delay",
-            "`5 min` is not a duration",
-        );
-        field(
-            r#"{"target":{"worker":{}},"colour":1}"#,
-            "colour",
-            "unknown field `colour`",
-        );
-        field(
-            r#"{"target":{"worker":{"x":1}}}"#,
-            "target.worker.x",
-            "unknown field `x`",
-        );
-        field(
-            r#"{"target":{"http":{"method":"GET"}}}"#,
-            "target.http",
-            "missing field `url`",
-        );
-        field(
-            r#"{"target":{"ftp":{}}}"#,
-            "target.ftp",
-            "unknown variant `ftp`",
-        );
+        field(r#"{"target":{"worker":{}},"delay":"5 min"}"#, "delay", "`5 min` is not a duration");
+        field(r#"{"target":{"worker":{}},"colour":1}"#, "colour", "unknown field `colour`");
+        field(r#"{"target":{"worker":{"x":1}}}"#, "target.worker.x", "unknown field `x`");
+        field(r#"{"target":{"http":{"method":"GET"}}}"#, "target.http", "missing field `url`");
+        field(r#"{"target":{"ftp":{}}}"#, "target.ftp", "unknown variant `ftp`");
         field(
             r#"{"target":{"command":{"argv":["a",5]}}}"#,
             "target.command.argv[1]",
@@ -176,11 +139,7 @@ mod tests {
             "tags",
             "given twice",
         );
-        field(
-            r#"{"target":{"worker":{}},"priority":"high"}"#,
-            "priority",
-            "expected i32",
-        );
+        field(r#"{"target":{"worker":{}},"priority":"high"}"#, "priority", "expected i32");
         field(
             r#"{"target":{"worker":{}},"due_at":"2026-13-01T00:00:00Z"}"#,
             "due_at",
@@ -191,10 +150,7 @@ mod tests {
 
     #[test]
     fn an_index_is_split_off() {
-        assert_eq!(
-            split_index("[3].retry.backoff"),
-            (Some(3), "retry.backoff".to_owned())
-        );
+        assert_eq!(split_index("[3].retry.backoff"), (Some(3), "retry.backoff".to_owned()));
         assert_eq!(split_index("[0]"), (Some(0), String::new()));
         assert_eq!(split_index("tags.[x]"), (None, "tags.[x]".to_owned()));
     }

@@ -22,10 +22,6 @@ pub struct Page<T> {
 impl<T> Page<T> {
     /// A list that fits one page.
     pub fn whole(items: Vec<T>) -> Page<T> {
-        Page {
-            items,
-            next_cursor: None,
-            scanned_to: None,
-        }
+        Page { items, next_cursor: None, scanned_to: None }
     }
 }

@@ -22,10 +22,7 @@ impl Pairs {
 
     /// The value under `name`, compared exactly. Linear in the number of pairs.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0
-            .iter()
-            .find(|(n, _)| n == name)
-            .map(|(_, v)| v.as_str())
+        self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 
     /// Adds a pair or replaces the value of one with the same name, and gives back the old value.

@@ -30,38 +30,22 @@ pub struct TaskPatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
     /// Another payload, as a whole; `null` is the payload `null`.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub payload: Option<Json>,
     /// Another priority, from -8 to 7.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = -8, maximum = 7)]
     pub priority: Option<i32>,
     /// Another timeout; `null` takes the queue's default.
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Duration>)]
     pub timeout: Option<Option<Duration>>,
     /// Another expiry; `null` for never.
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Timestamp>)]
     pub expires_at: Option<Option<Timestamp>>,
     /// Another retry policy, as a whole; `null` takes the queue's default.
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Retry>)]
     pub retry: Option<Option<Retry>>,
     /// Other tags, as a whole.
@@ -72,10 +56,7 @@ pub struct TaskPatch {
 impl TaskPatch {
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
-        TaskPatch {
-            version: None,
-            ..self.clone()
-        } == TaskPatch::default()
+        TaskPatch { version: None, ..self.clone() } == TaskPatch::default()
     }
 }
 

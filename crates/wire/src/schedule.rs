@@ -114,11 +114,7 @@ pub struct TaskTemplate {
     /// How its attempts are made.
     pub target: Target,
     /// Any JSON; the body of an `http` target. Default: none.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub payload: Option<Json>,
     /// From -8 to 7, higher starts first among the ready. Default: 0.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -434,8 +430,11 @@ pub struct Preview {
 /// One planned time and why it is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Occurrence {
-    /// The instant.
+    /// The instant it is due at.
     pub at: Timestamp,
+    /// Where the rule has it, when jitter moved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical_time: Option<Timestamp>,
     /// The same in the schedule's zone, with offset.
     pub local: String,
     /// `normal`, or why it differs from the rule as written: shifted by a gap, first or last of a

@@ -30,11 +30,7 @@ pub struct Task {
     /// How its attempts are made; values of headers given as secrets show as their reference.
     pub target: Target,
     /// Its payload. Absent in lists.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub payload: Option<Json>,
     /// When it is or was due; after a failed attempt, when the next one is.
     pub due_at: Timestamp,
@@ -86,18 +82,10 @@ pub struct Task {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skipped>,
     /// What its worker last reported.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub progress: Option<Json>,
     /// What its last attempt gave back.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub result: Option<Json>,
     /// Why it is in its final state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,10 +150,7 @@ impl TaskState {
 
     /// Whether the task is over.
     pub fn is_final(self) -> bool {
-        !matches!(
-            self,
-            TaskState::Scheduled | TaskState::Ready | TaskState::Running
-        )
+        !matches!(self, TaskState::Scheduled | TaskState::Ready | TaskState::Running)
     }
 }
 
@@ -179,16 +164,10 @@ impl std::str::FromStr for TaskState {
     type Err = String;
 
     fn from_str(text: &str) -> Result<TaskState, String> {
-        TaskState::ALL
-            .into_iter()
-            .find(|s| s.as_str() == text)
-            .ok_or_else(|| {
-                let all: Vec<&str> = TaskState::ALL.iter().map(|s| s.as_str()).collect();
-                format!(
-                    "`{text}` is not a state; expected one of {}",
-                    all.join(", ")
-                )
-            })
+        TaskState::ALL.into_iter().find(|s| s.as_str() == text).ok_or_else(|| {
+            let all: Vec<&str> = TaskState::ALL.iter().map(|s| s.as_str()).collect();
+            format!("`{text}` is not a state; expected one of {}", all.join(", "))
+        })
     }
 }
 

@@ -33,11 +33,7 @@ pub struct NewTask {
     /// How its attempts are made.
     pub target: Target,
     /// Any JSON; the body of an `http` target. Default: none.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub payload: Option<Json>,
     /// Due this long after it was accepted. Not together with `due_at`; with neither it is due now.
     #[serde(default, skip_serializing_if = "Option::is_none")]

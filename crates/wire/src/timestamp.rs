@@ -36,13 +36,7 @@ pub struct TimestampError {
 
 impl fmt::Display for TimestampError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is not an instant: {}; {}",
-            self.given,
-            self.why,
-            Timestamp::EXPECTED
-        )
+        write!(f, "`{}` is not an instant: {}; {}", self.given, self.why, Timestamp::EXPECTED)
     }
 }
 
@@ -88,11 +82,7 @@ const fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
     let year = year_of_era + era * 400 + (month <= 2) as i64;
     (year, month, day)
 }
@@ -135,12 +125,10 @@ impl FromStr for Timestamp {
     type Err = TimestampError;
 
     fn from_str(text: &str) -> Result<Timestamp, TimestampError> {
-        parse(text.as_bytes())
-            .map(Timestamp)
-            .map_err(|why| TimestampError {
-                given: text.chars().take(64).collect::<String>().into(),
-                why,
-            })
+        parse(text.as_bytes()).map(Timestamp).map_err(|why| TimestampError {
+            given: text.chars().take(64).collect::<String>().into(),
+            why,
+        })
     }
 }
 
@@ -193,11 +181,7 @@ fn parse(text: &[u8]) -> Parsed<i64> {
     r.one_of(b"-", "`-` is missing after the year")?;
     let month = r.field(2, 1..=12, "a month is 01 to 12")?;
     r.one_of(b"-", "`-` is missing after the month")?;
-    let day = r.field(
-        2,
-        1..=days_in_month(year, month),
-        "the month has no such day",
-    )?;
+    let day = r.field(2, 1..=days_in_month(year, month), "the month has no such day")?;
     r.one_of(b"Tt ", "`T` is missing after the date")?;
     let hour = r.field(2, 0..=23, "an hour is 00 to 23")?;
     r.one_of(b":", "`:` is missing after the hour")?;
@@ -229,10 +213,7 @@ fn parse(text: &[u8]) -> Parsed<i64> {
 
 /// The digits after the point as microseconds, rounded up (up to 1,000,000).
 fn fraction(r: &mut Reader<'_>) -> Parsed<i64> {
-    let end =
-        r.0.iter()
-            .position(|b| !b.is_ascii_digit())
-            .unwrap_or(r.0.len());
+    let end = r.0.iter().position(|b| !b.is_ascii_digit()).unwrap_or(r.0.len());
     let (digits, rest) = r.0.split_at(end);
     if digits.is_empty() {
         return Err("digits are missing after the point");
@@ -344,10 +325,7 @@ mod tests {
             ("2026-12-01 09:00:00z", "2026-12-01T09:00:00Z"),
             ("2026-12-31t23:30:00-01:00", "2027-01-01T00:30:00Z"),
             ("2026-12-01T09:00:00.250000Z", "2026-12-01T09:00:00.25Z"),
-            (
-                "2026-12-01T09:00:00.0000001Z",
-                "2026-12-01T09:00:00.000001Z",
-            ),
+            ("2026-12-01T09:00:00.0000001Z", "2026-12-01T09:00:00.000001Z"),
             ("2026-12-31T23:59:59.9999999Z", "2027-01-01T00:00:00Z"),
             ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"),
             ("1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999999Z"),
@@ -384,10 +362,7 @@ mod tests {
             ("+999999-01-01T00:00:00Z", "beyond the years"),
         ] {
             let error = text.parse::<Timestamp>().unwrap_err().to_string();
-            assert!(
-                error.contains(why) && error.contains("expected RFC 3339"),
-                "{text}: {error}"
-            );
+            assert!(error.contains(why) && error.contains("expected RFC 3339"), "{text}: {error}");
         }
     }
 }

@@ -57,11 +57,7 @@ pub struct ClaimedTask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Its payload.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub payload: Option<Json>,
     /// Its tags.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
@@ -85,11 +81,7 @@ pub struct HeartbeatItem {
     /// The attempt's token.
     pub token: String,
     /// Any JSON to show as the task's progress. Default: stays as it is.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub progress: Option<Json>,
     /// Text to add to the attempt's output. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,11 +97,7 @@ pub struct CompleteItem {
     /// How it ended.
     pub outcome: CompleteOutcome,
     /// Any JSON to keep as the task's result. Default: none.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub result: Option<Json>,
     /// Why it failed. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -57,10 +57,9 @@ fn every_target_and_backoff_has_its_form() {
 #[test]
 fn a_payload_keeps_its_text() {
     let text = r#"{ "b":1.50, "a":[1 ,2], "n":12345678901234567890123 }"#;
-    let task: NewTask = serde_json::from_str(&format!(
-        r#"{{"target":{{"worker":{{}}}},"payload":{text}}}"#
-    ))
-    .unwrap();
+    let task: NewTask =
+        serde_json::from_str(&format!(r#"{{"target":{{"worker":{{}}}},"payload":{text}}}"#))
+            .unwrap();
     assert_eq!(task.payload.as_ref().unwrap().get(), text);
     assert!(serde_json::to_string(&task).unwrap().contains(text));
 }
@@ -71,10 +70,7 @@ fn a_null_payload_is_a_payload() {
     assert_eq!(null.payload.unwrap().get(), "null");
     let none: NewTask = serde_json::from_str(r#"{"target":{"worker":{}}}"#).unwrap();
     assert_eq!(none, NewTask::new(Target::worker()));
-    assert_eq!(
-        serde_json::to_string(&none).unwrap(),
-        r#"{"target":{"worker":{}}}"#
-    );
+    assert_eq!(serde_json::to_string(&none).unwrap(), r#"{"target":{"worker":{}}}"#);
 }
 
 #[test]
@@ -85,13 +81,7 @@ fn a_patch_tells_null_from_absent() {
     assert_eq!(patch.expires_at, None);
     assert_eq!(patch.payload.as_ref().unwrap().get(), "null");
     assert!(!patch.is_empty());
-    assert!(
-        TaskPatch {
-            version: Some(3),
-            ..TaskPatch::default()
-        }
-        .is_empty()
-    );
+    assert!(TaskPatch { version: Some(3), ..TaskPatch::default() }.is_empty());
     assert!(serde_json::from_str::<TaskPatch>(r#"{"queue":"other"}"#).is_err());
 }
 
@@ -111,10 +101,7 @@ fn schedules_read_and_write_as_documented() {
         }));
     }
     let with_key = r#"{"every":"5m","task":{"target":{"worker":{}},"key":"x"}}"#;
-    assert!(
-        serde_json::from_str::<NewSchedule>(with_key).is_err(),
-        "a template has no key"
-    );
+    assert!(serde_json::from_str::<NewSchedule>(with_key).is_err(), "a template has no key");
 }
 
 #[test]
@@ -129,10 +116,7 @@ fn a_schedule_as_shown_can_be_given_again() {
     let given = NewSchedule::from(shown);
     let text = serde_json::to_string(&given).unwrap();
     assert_eq!(serde_json::from_str::<NewSchedule>(&text).unwrap(), given);
-    assert_eq!(
-        (given.paused, given.overlap),
-        (Some(true), Some(Overlap::Skip))
-    );
+    assert_eq!((given.paused, given.overlap), (Some(true), Some(Overlap::Skip)));
 }
 
 #[test]
@@ -174,38 +158,24 @@ fn an_event_of_an_unknown_kind_is_still_an_event() {
     let event = json!({"seq": 1, "at": "2026-01-01T00:00:00Z", "kind": "moon.full", "namespace": "default"});
     let event: Event = serde_json::from_value(event).unwrap();
     assert_eq!(event.kind, EventKind::Other);
-    assert_eq!(
-        serde_json::to_value(EventKind::TaskCreated).unwrap(),
-        "task.created"
-    );
+    assert_eq!(serde_json::to_value(EventKind::TaskCreated).unwrap(), "task.created");
 }
 
 fn tasks(n: usize) -> Vec<NewTask> {
     (0..n)
-        .map(|i| NewTask {
-            key: Some(format!("k{i}")),
-            ..NewTask::new(Target::worker())
-        })
+        .map(|i| NewTask { key: Some(format!("k{i}")), ..NewTask::new(Target::worker()) })
         .collect()
 }
 
 #[test]
 fn both_forms_of_a_batch_read_the_same() {
     let array = serde_json::to_vec(&tasks(5)).unwrap();
-    let lines: String = tasks(5)
-        .iter()
-        .map(|t| serde_json::to_string(t).unwrap() + "\r\n\n")
-        .collect();
+    let lines: String =
+        tasks(5).iter().map(|t| serde_json::to_string(t).unwrap() + "\r\n\n").collect();
     assert_eq!(batch::from_array(&array, 5).unwrap(), tasks(5));
     assert_eq!(batch::from_ndjson(lines.as_bytes(), 5).unwrap(), tasks(5));
-    assert!(matches!(
-        batch::from_array(&array, 4),
-        Err(BatchError::TooMany { max: 4 })
-    ));
-    assert!(matches!(
-        batch::from_ndjson(lines.as_bytes(), 4),
-        Err(BatchError::TooMany { max: 4 })
-    ));
+    assert!(matches!(batch::from_array(&array, 4), Err(BatchError::TooMany { max: 4 })));
+    assert!(matches!(batch::from_ndjson(lines.as_bytes(), 4), Err(BatchError::TooMany { max: 4 })));
     assert_eq!(batch::from_array(b"[]", 5).unwrap(), []);
     assert_eq!(batch::from_ndjson(b"\n\n", 5).unwrap(), []);
 }
@@ -222,21 +192,13 @@ fn a_fault_in_a_batch_has_its_index_and_field() {
     );
     for problem in [array, lines] {
         assert_eq!(problem.index, Some(2), "{problem}");
-        assert_eq!(
-            problem.field.as_deref(),
-            Some("retry.max_attempts"),
-            "{problem}"
-        );
+        assert_eq!(problem.field.as_deref(), Some("retry.max_attempts"), "{problem}");
         assert_eq!(problem.status, 400);
     }
     let missing = Problem::from(
         batch::from_array(format!("[{good},{{}},{good}]").as_bytes(), 9).unwrap_err(),
     );
-    assert_eq!(
-        (missing.index, missing.field.as_deref()),
-        (Some(1), None),
-        "{missing}"
-    );
+    assert_eq!((missing.index, missing.field.as_deref()), (Some(1), None), "{missing}");
     for not_an_array in ["{}", "", "[", "5", "[] []"] {
         let problem = Problem::from(batch::from_array(not_an_array.as_bytes(), 9).unwrap_err());
         assert_eq!(problem.status, 400, "{not_an_array}");
@@ -256,17 +218,10 @@ fn every_document_has_a_schema_with_descriptions() {
     )))]
     struct Api;
     let api = serde_json::to_value(Api::openapi()).unwrap();
-    assert!(
-        api["openapi"].as_str().unwrap().starts_with("3.1"),
-        "{}",
-        api["openapi"]
-    );
+    assert!(api["openapi"].as_str().unwrap().starts_with("3.1"), "{}", api["openapi"]);
     let schemas = api["components"]["schemas"].as_object().unwrap();
     for (name, schema) in schemas {
-        assert!(
-            schema["description"].is_string(),
-            "{name} has no description: {schema}"
-        );
+        assert!(schema["description"].is_string(), "{name} has no description: {schema}");
         for (field, property) in schema["properties"].as_object().into_iter().flatten() {
             // Where null is allowed, the description sits on the other alternative.
             let described = property["description"].is_string()
@@ -280,18 +235,11 @@ fn every_document_has_a_schema_with_descriptions() {
     assert_eq!(schemas["NewTask"]["additionalProperties"], false);
     assert_eq!(schemas["Duration"]["type"], "string");
     assert_eq!(schemas["Timestamp"]["format"], "date-time");
-    assert!(
-        schemas["Json"].get("type").is_none(),
-        "any JSON value: {}",
-        schemas["Json"]
-    );
+    assert!(schemas["Json"].get("type").is_none(), "any JSON value: {}", schemas["Json"]);
     let text = api.to_string();
     for reference in text.split("#/components/schemas/").skip(1) {
         let name = reference.split('"').next().unwrap();
-        assert!(
-            schemas.contains_key(name),
-            "{name} is referred to and not there"
-        );
+        assert!(schemas.contains_key(name), "{name} is referred to and not there");
     }
 }
 
