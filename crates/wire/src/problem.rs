@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use crate::code;
 
@@ -34,6 +35,9 @@ pub struct Problem {
     /// Which task of a batch it is about, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
+    /// The task that is there already, when a key is held or an id was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existing: Option<Uuid>,
 }
 
 impl Problem {
@@ -51,6 +55,7 @@ impl Problem {
             field: None,
             expected: None,
             index: None,
+            existing: None,
         }
     }
 

@@ -108,6 +108,9 @@ pub struct OutputQuery {
     /// Start at this byte of all that was printed. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
+    /// Go on sending what is printed until the attempt ends. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<bool>,
 }
 
 impl OutputQuery {
