@@ -94,9 +94,6 @@ mod tests {
         assert_eq!(Mono::default().saturating_since(end), Duration::ZERO);
         let one = Mono::default().saturating_add(Duration::from_nanos(1));
         assert_eq!(one.as_micros(), 1);
-        assert_eq!(
-            end.saturating_since(Mono::default()),
-            Duration::from_micros(u64::MAX)
-        );
+        assert_eq!(end.saturating_since(Mono::default()), Duration::from_micros(u64::MAX));
     }
 }

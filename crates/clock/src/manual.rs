@@ -131,17 +131,11 @@ impl ManualClock {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // The state is plain numbers, whole after every statement, so a poisoned lock is usable.
-        self.shared
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.shared
-            .changed
-            .wait(state)
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -187,10 +181,7 @@ mod tests {
         assert_eq!((clock.mono().as_micros(), clock.wall()), (1_020, -990));
         clock.set_wall(i64::MAX);
         clock.advance(Duration::MAX);
-        assert_eq!(
-            (clock.mono().as_micros(), clock.wall()),
-            (u64::MAX, i64::MAX)
-        );
+        assert_eq!((clock.mono().as_micros(), clock.wall()), (u64::MAX, i64::MAX));
     }
 
     #[test]

@@ -194,17 +194,11 @@ impl StoreClock {
         let to_us = state.pending_us.take()?;
         let mono = self.clock.mono();
         let at = signed(mono.as_micros());
-        let step = Step {
-            mono,
-            from: at.saturating_add(state.anchor_us),
-            to: at.saturating_add(to_us),
-        };
+        let step =
+            Step { mono, from: at.saturating_add(state.anchor_us), to: at.saturating_add(to_us) };
         state.offset_us = to_us;
         state.anchor_us = to_us;
-        state.answered = Some(Now {
-            mono,
-            store: step.to,
-        });
+        state.answered = Some(Now { mono, store: step.to });
         Some(step)
     }
 
@@ -268,11 +262,7 @@ impl Measured {
         if low_us > high_us {
             return new;
         }
-        Self {
-            mono: new.mono.max(self.mono),
-            low_us,
-            high_us,
-        }
+        Self { mono: new.mono.max(self.mono), low_us, high_us }
     }
 }
 

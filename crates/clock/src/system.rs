@@ -24,10 +24,7 @@ impl SystemClock {
     /// wall is before 1970).
     pub fn new() -> Self {
         let start = Instant::now();
-        Self {
-            start,
-            origin_us: wall_us().try_into().unwrap_or(0),
-        }
+        Self { start, origin_us: wall_us().try_into().unwrap_or(0) }
     }
 }
 
@@ -60,10 +57,7 @@ impl BootClock {
     /// wall is before 1970).
     pub fn new() -> Self {
         let boot = Boot::start();
-        Self {
-            boot,
-            origin_us: wall_us().try_into().unwrap_or(0),
-        }
+        Self { boot, origin_us: wall_us().try_into().unwrap_or(0) }
     }
 }
 
@@ -125,10 +119,7 @@ mod boottime {
     fn since_boot() -> Duration {
         let t = clock_gettime(ClockId::Boottime);
         // The kernel answers non-negative seconds and nanoseconds below a billion.
-        Duration::new(
-            u64::try_from(t.tv_sec).unwrap_or(0),
-            u32::try_from(t.tv_nsec).unwrap_or(0),
-        )
+        Duration::new(u64::try_from(t.tv_sec).unwrap_or(0), u32::try_from(t.tv_nsec).unwrap_or(0))
     }
 }
 

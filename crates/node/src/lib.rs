@@ -1,2 +1,4 @@
 //! What surrounds the engine: runner, store threads, targets.
+
 pub mod api;
+pub mod targets;

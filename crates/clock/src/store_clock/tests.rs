@@ -117,10 +117,7 @@ fn a_slew_is_followed_without_a_step() {
             assert_eq!(store.poll(), None);
         }
         let behind = clock.wall() - store.now().store;
-        assert!(
-            (-200..=200).contains(&behind),
-            "{behind} µs behind at {ppm} ppm"
-        );
+        assert!((-200..=200).contains(&behind), "{behind} µs behind at {ppm} ppm");
     }
 }
 
