@@ -54,7 +54,7 @@ impl Part {
             ready: 0,
             running: 0,
             per_key: FxHashMap::default(),
-            arrival: i128::MIN,
+            arrival: i128::from(i64::MIN),
             spill: None,
             flagged: false,
             rate_timer: false,
