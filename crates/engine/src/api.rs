@@ -239,6 +239,8 @@ pub struct Completion {
     pub result: Option<String>,
     /// One line.
     pub error: Option<String>,
+    /// What it said of its work with its signs of life.
+    pub output: Option<Box<Output>>,
 }
 
 /// What a worker says of an attempt.

@@ -92,7 +92,7 @@ pub struct Engine {
 
 /// Numbers of an engine, for people.
 #[derive(Debug, Clone)]
-pub struct EngineView {
+pub struct EngineNumbers {
     /// Stubs in memory.
     pub resident: usize,
     /// Of them, ready ones.
@@ -111,9 +111,18 @@ pub struct EngineView {
     pub waiting_claims: usize,
     /// The highest epoch held.
     pub epoch: u32,
+}
+
+/// The wheel of an engine, for people.
+#[derive(Debug, Clone)]
+pub struct EngineView {
+    /// The numbers beside it.
+    pub numbers: EngineNumbers,
     /// Store time of the wheel's tick 0, in microseconds.
     pub base: i64,
-    /// The wheel.
+    /// Length of a tick, in microseconds.
+    pub tick: i64,
+    /// What is where.
     pub wheel: Snapshot,
 }
 
@@ -151,15 +160,22 @@ impl Engine {
 
     /// Takes an event at a time and answers what is to be done, in order.
     pub fn step(&mut self, now: Now, event: Event) -> Vec<Effect> {
-        let stepped = matches!(event, Event::ClockStepped);
+        self.step_all(now, [event])
+    }
+
+    /// The same for events that came together, which share what follows: their writes gather in
+    /// one batch.
+    pub fn step_all(&mut self, now: Now, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
         // Between steps store time is promised not to go back; hold it if it does.
-        let store = if stepped { now.store } else { now.store.max(self.now.store) };
-        let back = store < self.now.store;
-        self.now = Now { mono: now.mono, store };
-        if stepped {
-            self.clock_stepped(back);
+        self.now = Now { mono: now.mono, store: now.store.max(self.now.store) };
+        for event in events {
+            if matches!(event, Event::ClockStepped) {
+                let back = now.store < self.now.store;
+                self.now.store = now.store;
+                self.clock_stepped(back);
+            }
+            self.handle(event);
         }
-        self.handle(event);
         self.fire_timers();
         self.start_ready();
         self.load_windows();
@@ -225,13 +241,13 @@ impl Engine {
             .collect()
     }
 
-    /// Its numbers. The wheel's picture takes time in proportion to its slots.
-    pub fn view(&self) -> EngineView {
+    /// Its numbers. Takes time in proportion to partitions and shards.
+    pub fn numbers(&self) -> EngineNumbers {
         let mut by_queue: FxHashMap<QueueId, usize> = FxHashMap::default();
-        for (partition, part) in &self.parts {
+        for (partition, part) in self.parts.iter().filter(|(_, part)| part.ready() > 0) {
             *by_queue.entry(partition.queue).or_default() += part.ready();
         }
-        EngineView {
+        EngineNumbers {
             resident: self.resident.len(),
             ready: by_queue.values().sum(),
             ready_by_queue: by_queue.into_iter().collect(),
@@ -241,7 +257,15 @@ impl Engine {
             shards_active: self.shards.iter().filter(|s| s.is_active()).count(),
             waiting_claims: self.workers.waiting(),
             epoch: self.shards.iter().filter_map(|s| s.epoch()).map(|e| e.0).max().unwrap_or(0),
+        }
+    }
+
+    /// Its numbers and the wheel's picture. Takes time in proportion to the wheel's slots.
+    pub fn view(&self) -> EngineView {
+        EngineView {
+            numbers: self.numbers(),
             base: self.base,
+            tick: TICK,
             wheel: self.wheel.snapshot(),
         }
     }

@@ -42,4 +42,4 @@ mod window;
 mod worker;
 
 pub use config::EngineConfig;
-pub use engine::{Engine, EngineView};
+pub use engine::{Engine, EngineNumbers, EngineView};

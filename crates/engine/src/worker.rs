@@ -237,6 +237,7 @@ impl Engine {
             ended.retry_in = retry_in;
             ended.error = item.error;
             ended.result = item.result;
+            ended.output = item.output;
             if let Some(running) = self.running.get_mut(&seq) {
                 running.waiters.push(Waiter::Complete(reply, index));
             }

@@ -230,10 +230,21 @@ pub struct Status {
     pub backlog: usize,
     /// Tasks in memory whose time has come.
     pub ready_tasks: usize,
+    /// Claims of workers that wait.
+    pub waiting_claims: usize,
     /// The store.
     pub store: tourbillon_store::StoreInfo,
     /// The store's numbers.
     pub gauges: tourbillon_store::StoreGauges,
+}
+
+/// What retention deleted, or would.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PruneReport {
+    /// Succeeded tasks.
+    pub succeeded: u64,
+    /// All other finished tasks.
+    pub others: u64,
 }
 
 /// Why a node did not do what it was asked.
