@@ -30,6 +30,7 @@ pub(crate) enum Kind {
     Instant,
     Zone,
     Timing,
+    Exclusion,
 }
 
 /// Longest quotation of the caller's text in an error, in characters.
@@ -121,6 +122,12 @@ impl Error {
     #[must_use]
     pub fn is_zone(&self) -> bool {
         self.kind == Kind::Zone
+    }
+
+    /// Whether an exclusion calendar was wrong.
+    #[must_use]
+    pub fn is_exclusion(&self) -> bool {
+        self.kind == Kind::Exclusion
     }
 
     /// Whether parts that are right by themselves do not fit together (an interval of nothing,

@@ -26,7 +26,7 @@ pub struct Tally {
 impl Timing {
     /// Counts the occurrences with `from <= logical <= to`.
     ///
-    /// A fixed rate is counted exactly, by arithmetic. For other rules the count stops at
+    /// A fixed rate without exclusions is counted exactly, by arithmetic. For other rules the count stops at
     /// `limit`, and is then a lower bound; first and last are right all the same. A fixed delay has
     /// no grid: nothing is counted.
     #[must_use]
@@ -42,7 +42,7 @@ impl Timing {
         tally.first = Some(first);
         tally.count = 1;
         tally.last = tally.first;
-        if let Some(interval) = self.rule().interval() {
+        if let Some(interval) = self.plain_grid() {
             tally.last = self.latest(to);
             if let Some(last) = tally.last {
                 tally.count = (last.logical.abs_diff(first.logical)) / interval.unsigned_abs() + 1;
@@ -73,7 +73,7 @@ impl Timing {
         if self.rule().kind() == RuleKind::After {
             return None;
         }
-        if let Some(interval) = self.rule().interval() {
+        if let Some(interval) = self.plain_grid() {
             // The grid point at or before `at` comes right after one interval earlier.
             let occurrence = self.next_after(at.checked_sub(interval)?)?;
             return (occurrence.logical <= at).then_some(occurrence);

@@ -6,14 +6,30 @@
 //! it is asked. It deliberately lacks misfire and overlap policies, which need to know what has
 //! run; [`Timing::tally`] and [`Timing::latest`] give them what they need.
 
+use std::sync::Arc;
+
+use crate::civil::DAY_S;
 use crate::cron;
 use crate::error::{Error, Kind};
+use crate::exclusion::{Exclusion, first_allowed};
 use crate::hash::{mix, stable};
 use crate::occurrence::{Occurrence, Why};
 use crate::policy::{Fold, Gap};
 use crate::rule::{Form, Rule};
 use crate::walk::{Cause, CivilSet, Policy, first_at_or_after};
 use crate::{MAX_INSTANT, MIN_INSTANT, Micros, Zone, format_duration, format_instant, instant};
+
+/// Days in a row with excluded occurrences after which the search gives up.
+const EXCLUDED_MAX: u32 = 4_000;
+
+/// Every civil second from one on.
+struct Since(i64);
+
+impl CivilSet for Since {
+    fn at_or_after(&self, local: i64) -> Option<i64> {
+        Some(local.max(self.0))
+    }
+}
 
 /// When a schedule's occurrences are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +41,7 @@ pub struct Timing {
     end: Option<Micros>,
     jitter: Micros,
     jitter_seed: u64,
+    exclusions: Vec<Arc<Exclusion>>,
 }
 
 impl Timing {
@@ -39,6 +56,7 @@ impl Timing {
             end: None,
             jitter: 0,
             jitter_seed: 0,
+            exclusions: Vec::new(),
         }
     }
 
@@ -115,6 +133,15 @@ impl Timing {
         Ok(self)
     }
 
+    /// With exclusion calendars: no occurrence has its logical time on a day, in the schedule's
+    /// zone, that one of them leaves out. An occurrence of a fixed delay moves to the beginning of
+    /// the next day that is not left out.
+    #[must_use]
+    pub fn with_exclusions(mut self, exclusions: Vec<Arc<Exclusion>>) -> Self {
+        self.exclusions = exclusions;
+        self
+    }
+
     /// The rule.
     #[must_use]
     pub fn rule(&self) -> &Rule {
@@ -163,39 +190,26 @@ impl Timing {
     /// For a fixed delay `after` is the final time of the previous run (or when the
     /// schedule was created), and the occurrence is one delay later.
     ///
-    /// It takes about a microsecond for an ordinary rule, and well under a millisecond for one that never fires.
+    /// It takes about a microsecond for an ordinary rule, and well under a millisecond for one that
+    /// never fires. After 4,000 days in a row whose occurrences are excluded there is held to be none.
     #[must_use]
     pub fn next_after(&self, after: Micros) -> Option<Occurrence> {
         let start = self.start.unwrap_or(MIN_INSTANT);
-        let least = after.max(MIN_INSTANT - 1).checked_add(1)?.max(start);
-        let (logical, why) = match &self.rule.0 {
-            Form::Cron(expr) => match expr.form() {
-                cron::Form::Fields(fields) => {
-                    if fields.elapsed {
-                        self.civil(fields, Policy::ELAPSED, least)?
-                    } else {
-                        self.civil(fields, self.policy, least)?
-                    }
-                }
-                cron::Form::Every(interval) => (self.on_grid(*interval, least)?, Why::default()),
-            },
-            Form::Every(interval) => (self.on_grid(*interval, least)?, Why::default()),
-            Form::Calendar(calendar) => {
-                let local = |start: Micros| {
-                    let second = start.div_euclid(1_000_000);
-                    second + self.zone.offset_at(second)
-                };
-                self.civil(&calendar.grid(self.start.map(local)), self.policy, least)?
-            }
-            Form::After(delay) => {
-                let logical = after.max(MIN_INSTANT).checked_add(*delay)?.max(start);
-                (logical, Why::default())
-            }
-        };
-        if logical > self.end.unwrap_or(MAX_INSTANT).min(MAX_INSTANT) {
-            return None;
+        let mut least = after.max(MIN_INSTANT - 1).checked_add(1)?.max(start);
+        if let Form::After(delay) = &self.rule.0 {
+            least = after.max(MIN_INSTANT).checked_add(*delay)?.max(start);
         }
-        Some(self.occurrence(logical, why))
+        for _ in 0..=EXCLUDED_MAX {
+            let (logical, why) = self.rule_at_or_after(least)?;
+            if logical > self.end.unwrap_or(MAX_INSTANT).min(MAX_INSTANT) {
+                return None;
+            }
+            match self.excluded_until(logical)? {
+                None => return Some(self.occurrence(logical, why)),
+                Some(until) => least = until,
+            }
+        }
+        None
     }
 
     /// The occurrences strictly after an instant, in order.
@@ -215,6 +229,48 @@ impl Timing {
     #[must_use]
     pub fn local(&self, instant: Micros) -> String {
         instant::format_local(instant, &self.zone)
+    }
+
+    /// The rule's first time at or after `least`, exclusions aside.
+    fn rule_at_or_after(&self, least: Micros) -> Option<(Micros, Why)> {
+        if let Some(interval) = self.rule.interval() {
+            return Some((self.on_grid(interval, least)?, Why::default()));
+        }
+        match &self.rule.0 {
+            Form::Cron(expr) => match expr.form() {
+                cron::Form::Fields(fields) if fields.elapsed => {
+                    self.civil(fields, Policy::ELAPSED, least)
+                }
+                cron::Form::Fields(fields) => self.civil(fields, self.policy, least),
+                cron::Form::Every(_) => None,
+            },
+            Form::Calendar(calendar) => {
+                let local = |start: Micros| {
+                    let second = start.div_euclid(1_000_000);
+                    second + self.zone.offset_at(second)
+                };
+                self.civil(&calendar.grid(self.start.map(local)), self.policy, least)
+            }
+            // The delay is in `least`.
+            Form::After(_) | Form::Every(_) => Some((least, Why::default())),
+        }
+    }
+
+    /// When the instant's day is excluded, the first instant after it whose day is not.
+    /// `None` when no day is left.
+    fn excluded_until(&self, instant: Micros) -> Option<Option<Micros>> {
+        if self.exclusions.is_empty() {
+            return Some(None);
+        }
+        let second = instant.div_euclid(1_000_000);
+        let day = (second + self.zone.offset_at(second)).div_euclid(DAY_S);
+        let allowed = first_allowed(self.exclusions.iter().map(Arc::as_ref), day)?;
+        if allowed == day {
+            return Some(None);
+        }
+        let since = Since(allowed * DAY_S);
+        let found = first_at_or_after(&since, &self.zone, Policy::ELAPSED, second)?;
+        Some(Some(found.second * 1_000_000))
     }
 
     fn civil(&self, set: &impl CivilSet, policy: Policy, least: Micros) -> Option<(Micros, Why)> {
@@ -238,7 +294,12 @@ impl Timing {
         i64::try_from(anchor + periods * interval).ok()
     }
 
-    pub(crate) fn occurrence(&self, logical: Micros, mut why: Why) -> Occurrence {
+    /// Whether the occurrences are a plain grid, to be counted by arithmetic; its interval.
+    pub(crate) fn plain_grid(&self) -> Option<Micros> {
+        self.rule.interval().filter(|_| self.exclusions.is_empty())
+    }
+
+    fn occurrence(&self, logical: Micros, mut why: Why) -> Occurrence {
         let mut due = logical;
         if self.jitter > 0 {
             let draw = mix(self.jitter_seed ^ mix(logical as u64));

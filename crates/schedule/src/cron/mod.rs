@@ -18,6 +18,7 @@ use crate::Micros;
 use crate::error::{CronError, Error, Kind};
 
 pub(crate) use fields::Fields;
+pub(crate) use text::{WEEKDAYS, digits};
 
 /// Longest expression that is read, in bytes.
 const TEXT_MAX: usize = 1_000;
