@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::exclusion::{day_from, in_year, refuse};
 
 /// Longest text that is read, in bytes.
-const TEXT_MAX: usize = 1 << 20;
+const TEXT_MAX: usize = 256 << 10;
 /// The last year that a repetition without an end goes to.
 const YEAR_LAST: i64 = 2200;
 
@@ -37,7 +37,7 @@ pub(super) fn events(
     add: &mut impl FnMut(i64, i64) -> Result<(), Error>,
 ) -> Result<(), Error> {
     if text.len() > TEXT_MAX {
-        return Err(refuse("ics", "", "at most 1 MiB of text"));
+        return Err(refuse("ics", "", "at most 256 KiB of text"));
     }
     let mut event: Option<Event> = None;
     // What stands inside an event but is not of it, such as an alarm.

@@ -78,7 +78,7 @@ impl Exclusion {
     /// # Errors
     ///
     /// Text without events, events without a proper `DTSTART`, other rules of repetition; the field
-    /// names the line. A text over 1 MiB.
+    /// names the line. A text over 256 KiB.
     pub fn with_ics(mut self, text: &str) -> Result<Self, Error> {
         ics::events(text, &mut |first, last| self.add(first, last))?;
         Ok(self)
