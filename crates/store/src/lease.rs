@@ -6,7 +6,7 @@
 
 use crate::id::{Epoch, SHARDS, Shard};
 use crate::store::{Lease, LeaseAsk, LeaseRow};
-use crate::time::SECOND;
+use crate::time::{SECOND, Time};
 
 /// The leases of all shards.
 #[derive(Debug, Clone)]
@@ -30,6 +30,11 @@ pub(crate) struct Answer {
 }
 
 impl Leases {
+    /// Puts back what an earlier process knew: the shard's latest epoch, held by nobody.
+    pub(crate) fn restore(&mut self, shard: Shard, epoch: Epoch) {
+        self.rows[shard.index()] = Some(LeaseRow { shard, epoch, owner: None, until: Time::MIN });
+    }
+
     /// Nobody holds anything any more.
     pub(crate) fn release_all(&mut self) {
         for row in self.rows.iter_mut().flatten() {

@@ -9,6 +9,7 @@
 //! - [`state`]: the transition table that engine and stores share.
 //! - [`store`] and [`queries`]: what a store must do; the `conformance` suite (a feature) checks it.
 //! - [`memory`]: the store for tests and simulation.
+//! - [`sqlite`]: the store of one node.
 
 mod apply;
 #[cfg(any(test, feature = "conformance"))]
@@ -21,6 +22,7 @@ pub mod memory;
 pub mod queries;
 pub mod queue;
 pub mod schedule;
+pub mod sqlite;
 pub mod state;
 pub mod stats;
 pub mod store;
@@ -36,6 +38,7 @@ pub use memory::MemoryStore;
 pub use queries::Queries;
 pub use queue::{QueueConfig, QueueRecord};
 pub use schedule::{ScheduleDoc, ScheduleRecord};
+pub use sqlite::{SqliteOptions, SqliteStore};
 pub use state::{AttemptOutcome, Move, State, next_state};
 pub use store::{Edge, Lease, LeaseAsk, LeaseRow, Reloaded, Span, Store, StoreGauges, StoreInfo};
 pub use task::{

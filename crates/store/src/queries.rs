@@ -135,7 +135,7 @@ pub trait Queries: Send + Sync {
     ) -> Result<Page, StoreError>;
 
     /// Kept counters of every queue and state that ever had tasks, history as far as it is still
-    /// kept, in order of (queue, state).
+    /// kept, in order of (queue, state). A count of 0 may be absent.
     fn counts(&self) -> Result<Vec<Count>, StoreError>;
 
     /// Schedules of a namespace in order of name, after `after`.

@@ -79,6 +79,12 @@ impl Model {
         model
     }
 
+    /// Lets go of the store under test, so that it can be opened anew.
+    pub fn detached(&mut self) {
+        let memory = Arc::new(MemoryStore::new());
+        (self.tested.store, self.tested.queries) = (memory.clone(), memory);
+    }
+
     /// Goes on with the same store, opened anew.
     pub fn reopened(&mut self, store: Arc<dyn Store>, queries: Arc<dyn Queries>) {
         (self.tested.store, self.tested.queries) = (store, queries);
@@ -388,7 +394,11 @@ impl Model {
         self.compare_shards();
         self.compare_lists();
         assert_eq!(t.store.queues().unwrap(), m.store.queues().unwrap(), "seed {seed}");
-        assert_eq!(t.queries.counts().unwrap(), m.queries.counts().unwrap(), "seed {seed}");
+        let counts = |w: &World| {
+            let counts = w.queries.counts().unwrap();
+            counts.into_iter().filter(|count| count.count > 0).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(t), counts(m), "seed {seed}");
         let series = |w: &World| w.queries.series(0, 1000).unwrap();
         assert_eq!(series(t), series(m), "seed {seed}");
         for succeeded in [true, false] {

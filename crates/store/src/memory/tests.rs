@@ -1,3 +1,5 @@
+//! The memory store against the suite, against itself, and its faults.
+
 use std::sync::Arc;
 
 use super::{Fault, MemoryStore};

@@ -1,0 +1,405 @@
+//! Lists: keyset pages over live tasks and history, by creation or by due time.
+//!
+//! By creation, every index that can serve the filter is a stream of sequences, newest first: one
+//! per queue and table (and state, for the outcomes that share a table), or one per table for a
+//! key or a schedule. The streams are merged a piece at a time, rows are read only for what the
+//! merge yields, and what no index knows is judged by columns before a row is read whole.
+//!
+//! By due time, the minute buckets of all shards are walked in order.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::LazyLock;
+
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, Row, params_from_iter};
+
+use crate::error::StoreError;
+use crate::id::{NamespaceId, Seq, Shard};
+use crate::queries::{Cursor, Page, SCAN_MAX, TaskFilter};
+use crate::state::State;
+use crate::task::Task;
+use crate::time::{MINUTE, Time};
+
+use super::load::next_minute;
+use super::readers::Reader;
+use super::row::{self, HISTORY, LIVE};
+
+/// Sequences merged at once when rows may be passed over.
+const PIECE: usize = 1_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Table {
+    Tasks,
+    Succeeded,
+    Other,
+}
+
+impl Table {
+    fn name(self) -> &'static str {
+        match self {
+            Table::Tasks => "tasks",
+            Table::Succeeded => "history_succeeded",
+            Table::Other => "history_other",
+        }
+    }
+
+    fn rowid(self) -> &'static str {
+        if self == Table::Tasks { "seq" } else { "fin" }
+    }
+
+    /// Selects one row without its payload.
+    fn row_sql(self) -> &'static str {
+        static SQL: LazyLock<[String; 3]> = LazyLock::new(|| {
+            [
+                format!("SELECT {LIVE} FROM tasks WHERE seq = ?1"),
+                format!("SELECT {HISTORY} FROM history_succeeded WHERE fin = ?1"),
+                format!("SELECT {HISTORY} FROM history_other WHERE fin = ?1"),
+            ]
+        });
+        &SQL[self as usize]
+    }
+}
+
+/// Sequences in falling order from one index.
+struct Stream {
+    table: Table,
+    index: &'static str,
+    /// Conditions on the index's leading columns, with parameters from `?4` on.
+    conditions: &'static str,
+    values: Vec<Value>,
+}
+
+/// A row that may be in the list.
+type Candidate = (i64, Table, i64);
+
+impl Reader {
+    /// See [`crate::Queries::list`].
+    pub(super) fn list(
+        &mut self,
+        filter: &TaskFilter,
+        cursor: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        let limit = limit.clamp(1, SCAN_MAX);
+        let kind = match &filter.kind {
+            None => None,
+            Some(name) => match self.kind_id(name)? {
+                Some(id) => Some(id),
+                None => return Ok(Page { tasks: Vec::new(), next: None, cut: false }),
+            },
+        };
+        if filter.by_due() {
+            return self.list_by_due(filter, kind, cursor, limit);
+        }
+        let streams = self.streams(filter)?;
+        let judged = filter.kind.is_some() || filter.key.is_some() || filter.schedule.is_some();
+        let piece = if judged { PIECE } else { limit + 1 };
+        let mut below = match cursor {
+            Some(Cursor::Seq(seq)) => seq.0,
+            _ => i64::MAX,
+        };
+        let mut tasks = Vec::new();
+        let mut looked = 0;
+        loop {
+            let candidates = self.merge(&streams, below, piece)?;
+            let last_piece = candidates.len() < piece;
+            for (seq, table, rowid) in candidates {
+                below = seq;
+                looked += 1;
+                tasks.extend(self.judge(filter, kind, table, rowid)?);
+                if tasks.len() > limit {
+                    tasks.truncate(limit);
+                    let next = tasks.last().map(|task: &Task| Cursor::Seq(task.seq));
+                    return Ok(Page { tasks, next, cut: false });
+                }
+                if looked >= SCAN_MAX {
+                    let next = Some(Cursor::Seq(Seq(below)));
+                    return Ok(Page { tasks, next, cut: true });
+                }
+            }
+            if last_piece {
+                return Ok(Page { tasks, next: None, cut: false });
+            }
+        }
+    }
+
+    /// The newest tasks of a schedule in one of these states, payloads left out.
+    pub(super) fn runs(
+        &mut self,
+        uid: u128,
+        states: Vec<State>,
+        limit: usize,
+    ) -> Result<Vec<Task>, StoreError> {
+        let filter = TaskFilter { schedule: Some(uid), states, ..TaskFilter::default() };
+        let mut tasks = Vec::new();
+        for (_, table, rowid) in self.merge(&self.streams(&filter)?, i64::MAX, limit)? {
+            tasks.extend(self.read(table, rowid)?);
+        }
+        Ok(tasks)
+    }
+
+    fn kind_id(&self, name: &str) -> Result<Option<u32>, StoreError> {
+        let mut find = self.conn.prepare_cached("SELECT id FROM kinds WHERE name = ?1")?;
+        Ok(find.query_row([name], |row| row.get(0)).optional()?)
+    }
+
+    fn queues_of(&self, namespace: NamespaceId) -> Result<Vec<i64>, StoreError> {
+        let mut select = self.conn.prepare_cached("SELECT id FROM queues WHERE namespace = ?1")?;
+        let rows = select.query_map([namespace.0], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The streams that together hold everything the filter may show.
+    fn streams(&self, filter: &TaskFilter) -> Result<Vec<Stream>, StoreError> {
+        let wanted = |state: State| filter.states.is_empty() || filter.states.contains(&state);
+        let live = wanted(State::Scheduled) || wanted(State::Running);
+        let others = [State::Failed, State::Cancelled, State::Expired, State::Skipped];
+        let tables = [
+            (Table::Tasks, live),
+            (Table::Succeeded, wanted(State::Succeeded)),
+            (Table::Other, others.into_iter().any(wanted)),
+        ];
+        let tables = tables.into_iter().filter(|t| t.1).map(|t| t.0);
+        if let Some(key) = &filter.key {
+            let of_key = |table| Stream {
+                table,
+                index: match table {
+                    Table::Tasks => "tasks_key",
+                    Table::Succeeded => "history_succeeded_key",
+                    Table::Other => "history_other_key",
+                },
+                conditions: "task_key = ?4",
+                values: vec![Value::from(key.clone())],
+            };
+            return Ok(tables.map(of_key).collect());
+        }
+        if let Some(uid) = filter.schedule {
+            let of_schedule = |table| Stream {
+                table,
+                index: match table {
+                    Table::Tasks => "tasks_occurrence",
+                    Table::Succeeded => "history_succeeded_schedule",
+                    Table::Other => "history_other_schedule",
+                },
+                conditions: "schedule_uid = ?4",
+                values: vec![Value::from(uid.to_be_bytes().to_vec())],
+            };
+            return Ok(tables.map(of_schedule).collect());
+        }
+        let queues = match filter.queue {
+            Some(queue) => vec![i64::from(queue.0)],
+            None => self.queues_of(filter.namespace)?,
+        };
+        let mut streams = Vec::new();
+        if live && !wanted(State::Scheduled) {
+            streams.push(Stream {
+                table: Table::Tasks,
+                index: "tasks_running",
+                conditions: "state = 1",
+                values: Vec::new(),
+            });
+        }
+        for queue in queues {
+            let mut add = |table, index, conditions, state: Option<State>| {
+                let mut values = vec![Value::from(queue)];
+                values.extend(state.map(|state| Value::from(state as i64)));
+                streams.push(Stream { table, index, conditions, values });
+            };
+            if wanted(State::Scheduled) {
+                add(Table::Tasks, "tasks_queue", "queue = ?4", None);
+            }
+            if wanted(State::Succeeded) {
+                add(Table::Succeeded, "history_succeeded_queue", "queue = ?4", None);
+            }
+            for state in others.into_iter().filter(|state| wanted(*state)) {
+                let conditions = "queue = ?4 AND state = ?5";
+                add(Table::Other, "history_other_queue", conditions, Some(state));
+            }
+        }
+        Ok(streams)
+    }
+
+    /// The next `piece` candidates of all streams below a sequence, newest first.
+    fn merge(
+        &self,
+        streams: &[Stream],
+        below: i64,
+        piece: usize,
+    ) -> Result<Vec<Candidate>, StoreError> {
+        let mut found: Vec<Candidate> = Vec::new();
+        let mut floor = i64::MIN;
+        for stream in streams {
+            let sql = format!(
+                "SELECT seq, {} FROM {} INDEXED BY {}
+                 WHERE {} AND seq < ?1 AND seq > ?2 ORDER BY seq DESC LIMIT ?3",
+                stream.table.rowid(),
+                stream.table.name(),
+                stream.index,
+                stream.conditions
+            );
+            let limit = i64::try_from(piece).unwrap_or(i64::MAX);
+            let mut values = vec![Value::from(below), Value::from(floor), Value::from(limit)];
+            values.extend(stream.values.iter().cloned());
+            let mut select = self.conn.prepare_cached(&sql)?;
+            let mut rows = select.query(params_from_iter(values))?;
+            while let Some(row) = rows.next()? {
+                found.push((row.get(0)?, stream.table, row.get(1)?));
+            }
+            if found.len() > piece {
+                found.sort_unstable_by_key(|candidate| Reverse(candidate.0));
+                found.truncate(piece);
+                floor = found[piece - 1].0;
+            }
+        }
+        found.sort_unstable_by_key(|candidate| Reverse(candidate.0));
+        Ok(found)
+    }
+
+    /// The task of a candidate, if the filter shows it.
+    fn judge(
+        &mut self,
+        filter: &TaskFilter,
+        kind: Option<u32>,
+        table: Table,
+        rowid: i64,
+    ) -> Result<Option<Task>, StoreError> {
+        let Reader { conn, kinds, .. } = self;
+        let mut select = conn.prepare_cached(table.row_sql())?;
+        let mut rows = select.query([rowid])?;
+        let Some(found) = rows.next()? else { return Ok(None) };
+        if !may_match(filter, kind, found)? {
+            return Ok(None);
+        }
+        let (task, _) = row::task(found, false, &mut |id| kinds.name(conn, id))?;
+        Ok(Some(task).filter(|task| filter.matches(task)))
+    }
+
+    fn read(&mut self, table: Table, rowid: i64) -> Result<Option<Task>, StoreError> {
+        self.one(table.row_sql(), [rowid], false)
+    }
+
+    fn list_by_due(
+        &mut self,
+        filter: &TaskFilter,
+        kind: Option<u32>,
+        cursor: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        let from = filter.due_after.unwrap_or(Time::MIN);
+        let after = match cursor {
+            Some(Cursor::Due(due, seq)) => (due, seq),
+            _ => (Time::MIN, Seq(i64::MIN)),
+        };
+        let until = filter.due_before.unwrap_or(Time::MAX);
+        let start = from.max(after.0).minute();
+        let mut minutes = BinaryHeap::new();
+        for shard in Shard::all() {
+            for overdue in [false, true] {
+                let next = next_minute(&self.conn, shard, overdue, start)?;
+                minutes.extend(next.map(|minute| Reverse((minute, shard, overdue))));
+            }
+        }
+        let mut places: Vec<(Time, Seq)> = Vec::new();
+        let mut looked = 0;
+        let mut cut = None;
+        while let Some(Reverse((minute, _, _))) = minutes.peek().copied() {
+            if minute > until.minute() || places.len() > limit {
+                break;
+            }
+            if looked >= SCAN_MAX {
+                let last = Time(minute.saturating_mul(MINUTE).saturating_sub(1));
+                cut = Some(Cursor::Due(last, Seq(i64::MAX)));
+                break;
+            }
+            let mut bucket = Vec::new();
+            while let Some(Reverse((same, shard, overdue))) = minutes.peek().copied() {
+                if same != minute {
+                    break;
+                }
+                minutes.pop();
+                let wanted = |due: Time, seq: Seq| (due, seq) > after && due >= from && due < until;
+                let room = limit + 1 - places.len();
+                looked += self.due_bucket(
+                    filter,
+                    kind,
+                    (shard, overdue, minute),
+                    room,
+                    &wanted,
+                    &mut bucket,
+                )?;
+                if let Some(next) = minute.checked_add(1) {
+                    let next = next_minute(&self.conn, shard, overdue, next)?;
+                    minutes.extend(next.map(|minute| Reverse((minute, shard, overdue))));
+                }
+            }
+            bucket.sort_unstable();
+            places.extend(bucket);
+        }
+        let more = places.len() > limit;
+        places.truncate(limit);
+        let next = if more { places.last().map(|p| Cursor::Due(p.0, p.1)) } else { cut };
+        let mut tasks = Vec::with_capacity(places.len());
+        for (_, seq) in places {
+            tasks.extend(self.live(seq, false)?);
+        }
+        Ok(Page { tasks, next, cut: cut.is_some() && !more })
+    }
+
+    /// Adds the places of a bucket's tasks that the filter shows, of which only the first `room`
+    /// matter; answers how many rows it looked at.
+    fn due_bucket(
+        &self,
+        filter: &TaskFilter,
+        kind: Option<u32>,
+        (shard, overdue, minute): (Shard, bool, i64),
+        room: usize,
+        wanted: &dyn Fn(Time, Seq) -> bool,
+        bucket: &mut Vec<(Time, Seq)>,
+    ) -> Result<usize, StoreError> {
+        let sql = format!(
+            "SELECT {LIVE} FROM tasks INDEXED BY tasks_due
+             WHERE state = 0 AND shard = ?1 AND overdue = ?2 AND minute = ?3"
+        );
+        let mut select = self.conn.prepare_cached(&sql)?;
+        let mut rows = select.query((shard.0, overdue, minute))?;
+        let mut looked = 0;
+        while let Some(row) = rows.next()? {
+            looked += 1;
+            let place = (Time(row.get(13)?), Seq(row.get(0)?));
+            if wanted(place.0, place.1) && may_match(filter, kind, row)? {
+                bucket.push(place);
+                if bucket.len() >= room.saturating_mul(2).max(1024) {
+                    bucket.select_nth_unstable(room - 1);
+                    bucket.truncate(room);
+                }
+            }
+        }
+        Ok(looked)
+    }
+}
+
+/// Judges a row by its columns alone, without reading it whole.
+fn may_match(filter: &TaskFilter, kind: Option<u32>, row: &Row<'_>) -> Result<bool, StoreError> {
+    if row.get::<_, u32>(2)? != filter.namespace.0
+        || kind.is_some_and(|kind| row.get(12) != Ok(kind))
+        || filter.queue.is_some_and(|queue| row.get(3) != Ok(queue.0))
+    {
+        return Ok(false);
+    }
+    let state = row::state_of(row.get(6)?)?;
+    if !filter.states.is_empty() && !filter.states.contains(&state) {
+        return Ok(false);
+    }
+    if let Some(key) = &filter.key
+        && row.get_ref(18)?.as_str_or_null() != Ok(Some(key))
+    {
+        return Ok(false);
+    }
+    if let Some(uid) = filter.schedule
+        && row.get_ref(20)?.as_blob_or_null() != Ok(Some(&uid.to_be_bytes()[..]))
+    {
+        return Ok(false);
+    }
+    Ok(true)
+}

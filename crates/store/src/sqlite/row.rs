@@ -1,0 +1,205 @@
+//! Tasks as rows: the columns, and how records and stubs are read from them.
+//!
+//! Both lists name the same columns in the same order, with `NULL` or 0 for what a table lacks, so
+//! that one function reads a task from either.
+
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::id::{NamespaceId, Partition, QueueId, Seq, Shard, TaskId};
+use crate::state::State;
+use crate::task::{AttemptRecord, Retry, ScheduleLink, Stub, StubFlags, Target, Task, TaskSpec};
+use crate::time::Time;
+
+use super::error::corrupt;
+
+/// Payloads longer than this have a table of their own.
+pub(super) const LARGE: usize = 1024;
+
+/// Columns of a task in `tasks`, without its payload.
+pub(super) const LIVE: &str = "seq, id, namespace, queue, part, shard, state, version, npri, \
+    attempt, lost, released, kind, due, first_due, created_at, expires, fingerprint, task_key, \
+    concurrency_key, schedule_uid, origin, logical, schedule_name, attempts, spec, progress, \
+    large, open, cancel_requested, NULL, NULL, NULL";
+
+/// Columns of a task in a history table, without its payload.
+pub(super) const HISTORY: &str = "seq, id, namespace, queue, part, shard, state, version, npri, \
+    attempt, lost, released, kind, due, first_due, created_at, expires, fingerprint, task_key, \
+    concurrency_key, schedule_uid, origin, logical, schedule_name, attempts, spec, progress, \
+    large, NULL, 0, finished_at, reason, skipped";
+
+/// Where the payload column is when it is selected after those.
+const PAYLOAD: usize = 33;
+
+/// Columns of a stub in `tasks`.
+pub(super) const STUB: &str = "seq, due, expires, queue, part, version, weight, \
+    concurrency_hash, kind, attempt, npri, flags, lost";
+
+/// The part of a definition without columns of its own.
+#[derive(Serialize)]
+struct RestRef<'a> {
+    target: &'a Target,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout: Option<i64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    at_most_once: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    retry: &'a Retry,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tags: &'a [(String, String)],
+}
+
+fn is_default(retry: &&Retry) -> bool {
+    **retry == Retry::default()
+}
+
+#[derive(Deserialize)]
+struct Rest {
+    target: Target,
+    #[serde(default)]
+    timeout: Option<i64>,
+    #[serde(default)]
+    at_most_once: bool,
+    #[serde(default)]
+    retry: Retry,
+    #[serde(default)]
+    tags: Vec<(String, String)>,
+}
+
+/// The `spec` column of a definition.
+pub(super) fn rest_json(spec: &TaskSpec) -> Result<String, StoreError> {
+    json(&RestRef {
+        target: &spec.target,
+        timeout: spec.timeout,
+        at_most_once: spec.at_most_once,
+        retry: &spec.retry,
+        tags: &spec.tags,
+    })
+}
+
+/// A value as JSON text.
+pub(super) fn json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| corrupt(format_args!("no JSON: {error}")))
+}
+
+/// A value from JSON text.
+pub(super) fn parse<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| corrupt(format_args!("bad JSON: {error}")))
+}
+
+/// 16 bytes as a number.
+pub(super) fn u128_of(value: ValueRef<'_>) -> Result<u128, StoreError> {
+    let bytes = value.as_blob().ok().and_then(|bytes| bytes.try_into().ok());
+    bytes.map(u128::from_be_bytes).ok_or_else(|| corrupt("an id that is not 16 bytes"))
+}
+
+/// A text column, without copying it.
+pub(super) fn text<'a>(row: &'a Row<'_>, index: usize) -> Result<&'a str, StoreError> {
+    row.get_ref(index)?.as_str().map_err(|_| corrupt("no text where text was written"))
+}
+
+/// The state with this code.
+pub(super) fn state_of(code: u8) -> Result<State, StoreError> {
+    State::from_code(code).ok_or_else(|| corrupt(format_args!("a state {code}")))
+}
+
+/// Reads a task from columns [`LIVE`] or [`HISTORY`], and its payload from the column after them
+/// when `payload` is set. A large payload is elsewhere: the answer's second part says so.
+pub(super) fn task(
+    row: &Row<'_>,
+    payload: bool,
+    kind: &mut dyn FnMut(u32) -> Result<String, StoreError>,
+) -> Result<(Task, bool), StoreError> {
+    let optional_json = |index: usize| -> Result<Option<&str>, StoreError> {
+        match row.get_ref(index)? {
+            ValueRef::Null => Ok(None),
+            value => value.as_str().map(Some).map_err(|_| corrupt("no text")),
+        }
+    };
+    let rest: Rest = parse(text(row, 25)?)?;
+    let attempts: Vec<AttemptRecord> = match text(row, 24)? {
+        "" => Vec::new(),
+        attempts => parse(&format!("[{attempts}]"))?,
+    };
+    let schedule = match row.get_ref(20)? {
+        ValueRef::Null => None,
+        uid => Some(ScheduleLink {
+            uid: u128_of(uid)?,
+            name: row.get(23)?,
+            origin: row.get(21)?,
+            logical: Time(row.get(22)?),
+        }),
+    };
+    let large: bool = row.get(27)?;
+    let npri: i8 = row.get(8)?;
+    let task = Task {
+        seq: Seq(row.get(0)?),
+        id: TaskId(u128_of(row.get_ref(1)?)?),
+        namespace: NamespaceId(row.get(2)?),
+        partition: Partition { queue: QueueId(row.get(3)?), index: row.get(4)? },
+        shard: Shard(row.get(5)?),
+        state: state_of(row.get(6)?)?,
+        version: row.get(7)?,
+        spec: TaskSpec {
+            kind: kind(row.get(12)?)?,
+            key: row.get(18)?,
+            target: rest.target,
+            payload: if payload { row.get(PAYLOAD)? } else { None },
+            priority: npri.saturating_neg(),
+            timeout: rest.timeout,
+            expires_at: row.get::<_, Option<i64>>(16)?.map(Time),
+            at_most_once: rest.at_most_once,
+            retry: rest.retry,
+            concurrency_key: row.get(19)?,
+            tags: rest.tags,
+        },
+        due: Time(row.get(13)?),
+        first_due: Time(row.get(14)?),
+        created_at: Time(row.get(15)?),
+        finished_at: row.get::<_, Option<i64>>(30)?.map(Time),
+        attempt: row.get(9)?,
+        lost: row.get(10)?,
+        released: row.get(11)?,
+        schedule,
+        open: optional_json(28)?.map(parse).transpose()?,
+        cancel_requested: row.get(29)?,
+        attempts,
+        progress: row.get(26)?,
+        outcome_reason: row.get(31)?,
+        skipped: optional_json(32)?.map(parse).transpose()?,
+        fingerprint: row.get::<_, Option<i64>>(17)?.map(|f| f as u64),
+    };
+    Ok((task, large))
+}
+
+/// Reads a stub from columns [`STUB`]; parses nothing.
+pub(super) fn stub(
+    row: &Row<'_>,
+    kind_hash: &mut dyn FnMut(u32) -> Result<u64, StoreError>,
+) -> Result<Stub, StoreError> {
+    let attempt: u32 = row.get(9)?;
+    let npri: i8 = row.get(10)?;
+    let mut flags = StubFlags(row.get(11)?);
+    if row.get::<_, u32>(12)? > 0 {
+        flags = flags.with(StubFlags::DURABLE_START);
+    }
+    let expires = match row.get::<_, Option<i64>>(2)? {
+        Some(expires) if attempt == 0 => Time(expires),
+        _ => Time::MAX,
+    };
+    Ok(Stub {
+        seq: Seq(row.get(0)?),
+        due: Time(row.get(1)?),
+        expires,
+        partition: Partition { queue: QueueId(row.get(3)?), index: row.get(4)? },
+        version: row.get(5)?,
+        bytes: row.get(6)?,
+        concurrency_hash: row.get::<_, i64>(7)? as u64,
+        kind_hash: kind_hash(row.get(8)?)?,
+        attempt,
+        priority: npri.saturating_neg(),
+        flags,
+    })
+}

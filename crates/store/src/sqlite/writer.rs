@@ -1,0 +1,293 @@
+//! The one connection that writes: a batch of units is one transaction.
+//!
+//! A unit of several writes runs in a savepoint, so that a refusal takes back that unit alone; a
+//! single write that is refused has changed nothing. What is kept beside the database (counters'
+//! deltas, the next sequence, the catalogue, the size of the inbox) moves only when the
+//! transaction does: after any failure it is read again.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rusqlite::Connection;
+
+use crate::error::{StoreError, StoreErrorKind};
+use crate::id::QueueId;
+use crate::lease::Leases;
+use crate::state::State;
+use crate::store::{Lease, LeaseAsk};
+use crate::write::{Done, Refusal, Refused, Unit, UnitResult, Write};
+
+use super::catalog::Catalog;
+use super::error::kind_of;
+
+/// Why a write did not happen.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The unit is refused; the batch goes on.
+    Refused(Refusal),
+    /// The batch fails.
+    Failed(StoreError),
+}
+
+impl From<Refusal> for Stop {
+    fn from(why: Refusal) -> Stop {
+        Stop::Refused(why)
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+impl From<rusqlite::Error> for Stop {
+    fn from(error: rusqlite::Error) -> Stop {
+        Stop::Failed(error.into())
+    }
+}
+
+/// What the writer knows without asking the database.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) catalog: Catalog,
+    pub(super) next_seq: i64,
+    /// Rows in the inbox; while it is 0, nothing need be deleted there.
+    pub(super) inbox: i64,
+}
+
+/// What a unit changes beside the database.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pub(super) counts: Vec<(QueueId, State, i64)>,
+    pub(super) inbox: i64,
+    /// Queues, namespaces or kinds were created or changed.
+    pub(super) catalog: bool,
+}
+
+/// See the module.
+pub(super) struct Writer {
+    pub(super) conn: Connection,
+    pub(super) leases: Leases,
+    known: Option<Known>,
+}
+
+/// A unit being applied.
+pub(super) struct Tx<'a> {
+    pub(super) conn: &'a Connection,
+    pub(super) known: &'a mut Known,
+    pub(super) changes: &'a mut Changes,
+}
+
+impl Tx<'_> {
+    /// Counts a task into (1) or out of (−1) a state.
+    pub(super) fn count(&mut self, queue: QueueId, state: State, by: i64) {
+        self.changes.counts.push((queue, state, by));
+    }
+}
+
+impl Writer {
+    /// A writer on a connection whose schema is up to date. Nobody holds a shard any more.
+    pub(super) fn new(conn: Connection) -> Result<Writer, StoreError> {
+        let mut leases = Leases::default();
+        {
+            let mut select = conn.prepare("SELECT shard, epoch FROM leases")?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                leases.restore(crate::id::Shard(row.get(0)?), crate::id::Epoch(row.get(1)?));
+            }
+        }
+        conn.set_prepared_statement_cache_capacity(128);
+        let mut writer = Writer { conn, leases, known: None };
+        writer.known = Some(writer.read_known()?);
+        Ok(writer)
+    }
+
+    fn read_known(&self) -> Result<Known, StoreError> {
+        let number = |sql: &str| self.conn.query_row(sql, [], |row| row.get(0));
+        Ok(Known {
+            catalog: Catalog::read(&self.conn)?,
+            next_seq: number("SELECT value FROM meta WHERE name = 'next_seq'")?,
+            inbox: number("SELECT count(*) FROM inbox")?,
+        })
+    }
+
+    /// Commits the units as one transaction.
+    pub(super) fn commit(&mut self, units: &[Unit]) -> Result<Vec<UnitResult>, StoreError> {
+        let mut known = match self.known.take() {
+            Some(known) => known,
+            None => self.read_known()?,
+        };
+        let result = self.transaction(units, &mut known);
+        match result {
+            Ok(results) => {
+                self.known = Some(known);
+                Ok(results)
+            }
+            Err(error) => {
+                self.roll_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends a failed transaction, if SQLite has not done so by itself.
+    fn roll_back(&mut self) {
+        if !self.conn.is_autocommit() {
+            // The next BEGIN tells if this failed.
+            let _ = self.conn.execute_batch("ROLLBACK");
+        }
+    }
+
+    fn transaction(
+        &mut self,
+        units: &[Unit],
+        known: &mut Known,
+    ) -> Result<Vec<UnitResult>, StoreError> {
+        self.execute("BEGIN IMMEDIATE")?;
+        let first_seq = known.next_seq;
+        let mut counts: HashMap<(QueueId, State), i64> = HashMap::new();
+        let mut results = Vec::with_capacity(units.len());
+        for unit in units {
+            let mut changes = Changes::default();
+            let seq = known.next_seq;
+            match self.unit(unit, known, &mut changes)? {
+                Ok(done) => {
+                    known.inbox += changes.inbox;
+                    for (queue, state, by) in changes.counts {
+                        *counts.entry((queue, state)).or_default() += by;
+                    }
+                    results.push(Ok(done));
+                }
+                Err(refused) => {
+                    known.next_seq = seq;
+                    if changes.catalog {
+                        known.catalog = Catalog::read(&self.conn)?;
+                    }
+                    results.push(Err(refused));
+                }
+            }
+        }
+        self.write_counts(counts)?;
+        if known.next_seq != first_seq {
+            self.conn
+                .prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'next_seq'")?
+                .execute([known.next_seq])?;
+        }
+        self.execute("COMMIT").map_err(|error| match kind_of(&error) {
+            // Refused before the commit record was written.
+            StoreErrorKind::Full | StoreErrorKind::Busy => StoreError::from(error),
+            _ => StoreError::from(error).outcome_unknown(),
+        })?;
+        Ok(results)
+    }
+
+    fn execute(&self, sql: &str) -> Result<(), rusqlite::Error> {
+        self.conn.prepare_cached(sql)?.execute([]).map(|_| ())
+    }
+
+    fn unit(
+        &self,
+        unit: &Unit,
+        known: &mut Known,
+        changes: &mut Changes,
+    ) -> Result<UnitResult, StoreError> {
+        if unit.fences.iter().any(|&(shard, epoch)| !self.leases.holds(shard, epoch)) {
+            return Ok(Err(Refused { index: 0, why: Refusal::Fenced }));
+        }
+        let several = unit.writes.len() > 1;
+        if several {
+            self.execute("SAVEPOINT unit")?;
+        }
+        let mut tx = Tx { conn: &self.conn, known, changes };
+        let mut done = Vec::with_capacity(unit.writes.len());
+        for (index, write) in unit.writes.iter().enumerate() {
+            match tx.write(write) {
+                Ok(answer) => done.push(answer),
+                Err(Stop::Failed(error)) => return Err(error),
+                Err(Stop::Refused(why)) => {
+                    if several {
+                        self.execute("ROLLBACK TO unit")?;
+                        self.execute("RELEASE unit")?;
+                    }
+                    return Ok(Err(Refused { index, why }));
+                }
+            }
+        }
+        if several {
+            self.execute("RELEASE unit")?;
+        }
+        Ok(Ok(done))
+    }
+
+    fn write_counts(&self, counts: HashMap<(QueueId, State), i64>) -> Result<(), StoreError> {
+        let counts: BTreeMap<_, _> = counts.into_iter().collect();
+        let mut upsert = self.conn.prepare_cached(
+            "INSERT INTO counters (queue, state, n) VALUES (?1, ?2, ?3)
+             ON CONFLICT (queue, state) DO UPDATE SET n = n + excluded.n",
+        )?;
+        for ((queue, state), by) in counts {
+            upsert.execute((queue.0, state as u8, by))?;
+        }
+        Ok(())
+    }
+
+    /// Changes leases; new epochs are on the disk before they are answered.
+    pub(super) fn ask(&mut self, ask: &LeaseAsk) -> Result<Vec<Lease>, StoreError> {
+        let mut leases = self.leases.clone();
+        let answer = leases.ask(ask);
+        if !answer.taken.is_empty() {
+            let written = (|| {
+                self.execute("BEGIN IMMEDIATE")?;
+                {
+                    let mut upsert = self.conn.prepare_cached(
+                        "INSERT INTO leases (shard, epoch) VALUES (?1, ?2)
+                         ON CONFLICT (shard) DO UPDATE SET epoch = excluded.epoch",
+                    )?;
+                    for (shard, epoch) in &answer.taken {
+                        upsert.execute((shard.0, epoch.0))?;
+                    }
+                }
+                self.execute("COMMIT")
+            })();
+            if let Err(error) = written {
+                self.roll_back();
+                return Err(error.into());
+            }
+        }
+        self.leases = leases;
+        Ok(answer.held)
+    }
+}
+
+impl Tx<'_> {
+    fn write(&mut self, write: &Write) -> Result<Done, Stop> {
+        match write {
+            Write::EnsureQueue { namespace, name } => self.ensure_queue(namespace, name),
+            Write::PutQueue { record } => self.put_queue(record),
+            Write::Insert(new) => self.insert(new),
+            Write::Start { seq, version, open } => self.start(*seq, *version, open),
+            Write::End { seq, version, attempt, output, then } => {
+                self.end(*seq, *version, attempt, output.as_deref(), then)
+            }
+            Write::Close { seq, version, to, at, reason, skipped } => {
+                self.close(*seq, *version, *to, *at, reason.as_deref(), skipped.as_ref())
+            }
+            Write::RequestCancel { seq, version } => self.request_cancel(*seq, *version),
+            Write::Edit { seq, version, due, spec } => self.edit(*seq, *version, *due, spec),
+            Write::Discard { seq, version } => self.discard(*seq, *version),
+            Write::Spill { seqs } => self.spill(seqs),
+            Write::Progress { seq, version, claim_until, progress } => {
+                self.progress(*seq, *version, *claim_until, progress.as_deref())
+            }
+            Write::Redrive { namespace, id, due } => self.redrive(*namespace, *id, *due),
+            Write::PutSchedule(record) => self.put_schedule(record),
+            Write::Advance { uid, version, cursor } => self.advance(*uid, *version, cursor),
+            Write::DeleteSchedule { uid, version } => self.delete_schedule(*uid, *version),
+            Write::Stats(delta) => self.add_stats(delta),
+            Write::FoldStats { shard, before_minute } => self.fold_stats(*shard, *before_minute),
+            Write::PruneStats { before_minute, limit } => self.prune_stats(*before_minute, *limit),
+            Write::TakeIn { shard, seqs } => self.take_in(*shard, seqs),
+            Write::Prune { succeeded, before, limit } => self.prune(*succeeded, *before, *limit),
+        }
+    }
+}
