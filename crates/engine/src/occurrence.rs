@@ -323,7 +323,7 @@ impl Engine {
     pub(crate) fn plan_after_close(&mut self, seq: Seq, unit: &mut Unit) -> Option<Planned> {
         let uid = self.schedules.of(seq)?;
         let schedule = self.schedules.by_uid.get(&uid)?;
-        if !schedule.is_waiting(seq) {
+        if schedule.deleted || !schedule.is_waiting(seq) {
             return None;
         }
         let after = if schedule.is_delay() {
@@ -345,7 +345,7 @@ impl Engine {
     ) -> Option<Planned> {
         let uid = self.schedules.of(seq)?;
         let schedule = self.schedules.by_uid.get(&uid)?;
-        if !schedule.is_waiting(seq) {
+        if schedule.deleted || !schedule.is_waiting(seq) {
             return None;
         }
         let after = match (schedule.is_delay(), started, finishing) {
