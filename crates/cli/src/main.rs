@@ -1,3 +1,27 @@
-//! The `tourbillon` command.
+//! The `tourbillon` command: the server, and every client command over its HTTP API.
+//!
+//! One command a file under `commands/`. What always holds: exit status 0 is done, 1 failed or
+//! nothing to show, 2 wrong use; results go to standard output and everything else to standard
+//! error; a reader that goes away ends the command quietly. Deliberately absent: scheduling itself.
 
-fn main() {}
+mod cli;
+mod commands;
+mod connect;
+mod crontab;
+mod exit;
+mod output;
+mod progress;
+mod rule;
+mod task_args;
+mod timing;
+mod when;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    exit::code(commands::run(cli))
+}

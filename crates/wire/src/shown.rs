@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::json::present;
 use crate::task::is_false;
-use crate::{Duration, Json, Pairs, Retry, Target, Timestamp};
+use crate::{Duration, Json, NewTask, Pairs, Retry, Target, Timestamp};
 
 /// A task and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -95,6 +95,30 @@ pub struct Task {
     /// Its attempts, oldest first. Absent in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
+}
+
+impl From<Task> for NewTask {
+    /// The document that would create a task like it, due at the same time. A list shows no
+    /// payload: take the task by itself.
+    fn from(task: Task) -> NewTask {
+        NewTask {
+            id: Some(task.id),
+            namespace: Some(task.namespace),
+            queue: Some(task.queue),
+            kind: Some(task.kind),
+            key: task.key,
+            payload: task.payload,
+            due_at: Some(task.due_at),
+            priority: task.priority,
+            timeout: task.timeout,
+            expires_at: task.expires_at,
+            at_most_once: task.at_most_once,
+            retry: task.retry,
+            concurrency_key: task.concurrency_key,
+            tags: task.tags,
+            ..NewTask::new(task.target)
+        }
+    }
 }
 
 /// Where a task is in its life, `ready` derived.
