@@ -61,8 +61,8 @@ pub(crate) struct RetryArgs {
     /// No further attempt later than this after the due time.
     #[arg(long, value_name = "DURATION")]
     pub(crate) give_up_after: Option<Duration>,
-    /// The wait before the next attempt: fixed:DELAY, linear:STEP[:MAX] or
-    /// exponential:FIRST[:FACTOR[:MAX]].
+    /// The wait before the next attempt: fixed:DELAY, linear:STEP:MAX or
+    /// exponential:FIRST:FACTOR:MAX; FACTOR and MAX may be left out.
     #[arg(long, value_parser = backoff, value_name = "BACKOFF")]
     pub(crate) backoff: Option<Backoff>,
 }
