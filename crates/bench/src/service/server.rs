@@ -26,7 +26,7 @@ pub(crate) struct ServeArgs {
 pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let store = Arc::new(SqliteStore::open(&args.data, SqliteOptions::default())?);
+        let store = Arc::new(SqliteStore::open(&args.data, &SqliteOptions::default())?);
         let options = NodeOptions {
             allow_private_targets: true,
             data_dir: Some(args.data.clone()),
