@@ -12,6 +12,7 @@ mod exit;
 mod output;
 mod progress;
 mod rule;
+mod serve;
 mod task_args;
 mod timing;
 mod when;
