@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
 use tourbillon_store::TaskId;
 use tourbillon_wire::{BatchError, NewTask, batch, code, path_at};
@@ -21,7 +21,7 @@ use crate::convert::name::short;
 use crate::failure::{Failure, Result};
 use crate::state::App;
 
-/// A JSON document.
+/// A JSON document: an object.
 pub(crate) struct Doc<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<App> for Doc<T> {
@@ -30,7 +30,22 @@ impl<T: DeserializeOwned> FromRequest<App> for Doc<T> {
     async fn from_request(request: Request, app: &App) -> Result<Doc<T>> {
         json_type(request.headers())?;
         let body = read(request.into_body(), app).await?;
+        begins(&body, b'{', "a JSON object")?;
         parse(&body).map(Doc)
+    }
+}
+
+/// A JSON document: an array.
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl<T: DeserializeOwned> FromRequest<App> for List<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, app: &App) -> Result<List<T>> {
+        json_type(request.headers())?;
+        let body = read(request.into_body(), app).await?;
+        begins(&body, b'[', "a JSON array")?;
+        parse(&body).map(List)
     }
 }
 
@@ -47,6 +62,7 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for DocOrDefault<T> {
             return Ok(DocOrDefault(T::default()));
         }
         typed?;
+        begins(&body, b'{', "a JSON object")?;
         parse(&body).map(DocOrDefault)
     }
 }
@@ -70,7 +86,7 @@ impl FromRequest<App> for Batch {
             if lines { batch::from_ndjson(&body, most) } else { batch::from_array(&body, most) };
         tasks.map(Batch).map_err(|error| match error {
             BatchError::Malformed { index, field, source } => {
-                let failure = unreadable(&source, field);
+                let failure = unreadable(&source, field, if lines { b"" } else { &body });
                 match index {
                     Some(index) => failure.at(index),
                     None => failure,
@@ -195,45 +211,47 @@ async fn timed<F: Future>(app: &App, reading: F) -> Result<F::Output> {
 /// Reads a document.
 pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
     serde_json::from_slice(body)
-        .map_err(|error| unreadable(&error, path_at(body, error.line(), error.column())))
+        .map_err(|error| unreadable(&error, path_at(body, error.line(), error.column()), body))
+}
+
+/// Whether a body begins as it should. A struct could be read from an array too, field by field,
+/// and the errors would make no sense. A text that is no JSON is left for the parser to tell.
+fn begins(body: &[u8], first: u8, what: &str) -> Result<()> {
+    match body.iter().find(|b| !b.is_ascii_whitespace()) {
+        Some(&byte) if byte != first && is_json(body) => {
+            Err(Failure::invalid("", "the document is another JSON value", what))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_json(text: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(text).is_ok()
 }
 
 /// What is wrong with a text that could not be read: 400 for what is not JSON, 422 for JSON that
-/// is not the document it should be.
-fn unreadable(error: &serde_json::Error, field: String) -> Failure {
-    let text = error.to_string();
-    if error.classify() != Category::Data {
+/// is not the document it should be. `text` is the JSON text that `error` speaks of.
+fn unreadable(error: &serde_json::Error, field: String, text: &[u8]) -> Failure {
+    let message = error.to_string();
+    // The parser takes an unknown form of a value for broken JSON.
+    if error.classify() != Category::Data && !is_json(text) {
         let failure = Failure::new(400, code::MALFORMED)
-            .detail(text)
+            .detail(message)
             .expected("a JSON document, complete and in UTF-8");
         return if field.is_empty() { failure } else { failure.field(field) };
     }
-    if text.starts_with("unknown field") {
-        let (what, known) = text.split_once(", ").unwrap_or((&text, ""));
-        let known = known.rsplit_once(" at line").map_or(known, |(known, _)| known);
-        return Failure::new(422, code::UNKNOWN_FIELD)
-            .field(field)
-            .detail(what)
-            .expected(known.trim_start_matches("expected ").to_owned());
-    }
-    if let Some(name) = text.strip_prefix("missing field").and_then(quoted) {
-        return Failure::invalid(name, "it is missing", "it must be given").under_if(&field);
-    }
-    let (detail, expected) = match text.split_once("; expected ").or(text.split_once(", expected "))
-    {
-        Some((detail, expected)) => {
-            let expected = expected.rsplit_once(" at line").map_or(expected, |(e, _)| e);
-            (detail.to_owned(), expected.to_owned())
-        }
-        None => (text.clone(), "see /openapi.json".to_owned()),
+    let (message, place) = match message.rfind(" at line ") {
+        Some(at) => message.split_at(at),
+        None => (message.as_str(), ""),
     };
-    Failure::invalid(field, detail, expected)
-}
-
-impl Failure {
-    fn under_if(self, parent: &str) -> Failure {
-        if parent.is_empty() { self } else { self.under(parent) }
+    if let Some(name) = message.strip_prefix("missing field").and_then(quoted) {
+        let failure = Failure::invalid(name, "it is missing", "it must be given");
+        return if field.is_empty() { failure } else { failure.under(&field) };
     }
+    let parts = message.split_once("; expected ").or(message.split_once(", expected "));
+    let (detail, expected) = parts.unwrap_or((message, "the form that /openapi.json describes"));
+    let failure = Failure::invalid(field, format!("{detail}{place}"), expected);
+    if message.starts_with("unknown field") { failure.code(code::UNKNOWN_FIELD) } else { failure }
 }
 
 /// The first text between backquotes.

@@ -40,6 +40,14 @@ pub(crate) struct Caller {
     pub(crate) peer: Option<SocketAddr>,
 }
 
+impl Caller {
+    /// Who calls, in a few words: where from, and whether the token was shown.
+    pub(crate) fn actor(&self) -> String {
+        let from = self.peer.map_or_else(|| "local".to_owned(), |peer| peer.ip().to_string());
+        if self.trusted { format!("{from} (token)") } else { from }
+    }
+}
+
 /// The two ends of a connection. Among the extensions of requests that come over a socket.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {

@@ -49,6 +49,14 @@ impl Failure {
         failure
     }
 
+    /// The same failure under another code.
+    pub(crate) fn code(mut self, code: &str) -> Failure {
+        let Problem { status, detail, field, expected, index, existing, .. } = self.0.problem;
+        self.0.problem =
+            Problem { detail, field, expected, index, existing, ..Problem::new(status, code) };
+        self
+    }
+
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> Failure {
         self.0.problem.detail = Some(detail.into());
         self

@@ -9,6 +9,7 @@
 //! is bounded. What it deliberately lacks: TLS, users and roles, the token's file, and any
 //! knowledge of how tasks are run, which is the node's.
 
+mod acts;
 mod api;
 mod body;
 mod console;
@@ -17,7 +18,7 @@ mod doors;
 mod events;
 mod failure;
 mod limits;
-mod node_iface;
+
 mod options;
 mod plan;
 mod routes;
@@ -31,7 +32,7 @@ pub use options::ServeOptions;
 pub use routes::openapi_document;
 pub use serve::serve;
 
-pub use node_iface::Node;
+pub use tourbillon_node::Node;
 
 /// The API and the console of `node`, behind their doors. Call it within a tokio runtime.
 pub fn router(node: Node, options: ServeOptions) -> axum::Router {

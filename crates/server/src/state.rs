@@ -1,8 +1,7 @@
 //! What all handlers share.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{Semaphore, watch};
 use tourbillon_store::{NamespaceId, QueueId};
@@ -36,7 +35,6 @@ pub(crate) struct Shared {
     pub(crate) answered: [AtomicU64; 6],
     /// The description of the API, once it was asked for.
     pub(crate) openapi: OnceLock<bytes::Bytes>,
-    names: RwLock<Arc<HashMap<QueueId, Arc<QueueName>>>>,
 }
 
 /// What a queue is called.
@@ -56,7 +54,6 @@ impl Shared {
             closing: watch::Sender::new(false),
             answered: Default::default(),
             openapi: OnceLock::new(),
-            names: RwLock::default(),
             node,
             options,
         })
@@ -89,26 +86,21 @@ impl Shared {
 
     /// A namespace's id; `None` when nothing was ever created in it.
     pub(crate) async fn namespace_id(&self, namespace: &str) -> Result<Option<NamespaceId>> {
-        let namespace = namespace.to_owned();
-        Ok(self.node.query(move |q| q.namespace(&namespace)).await?)
-    }
-
-    /// What a queue is called. Asks the store only for queues not seen before.
-    pub(crate) async fn queue_name(&self, id: QueueId) -> Result<Arc<QueueName>> {
-        let known = || self.names.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(name) = known().get(&id) {
-            return Ok(name.clone());
-        }
-        let mut names = HashMap::new();
-        for (_, namespace) in self.node.query(|q| q.namespaces()).await? {
-            for queue in self.node.queues(&namespace).await? {
-                let name = QueueName { namespace: namespace.clone(), name: queue.record.name };
-                names.insert(queue.record.id, Arc::new(name));
+        match self.node.namespace_id(namespace) {
+            Some(id) => Ok(Some(id)),
+            // Another node may have met it first.
+            None => {
+                let namespace = namespace.to_owned();
+                Ok(self.node.query(move |q| q.namespace(&namespace)).await?)
             }
         }
-        let found = names.get(&id).cloned();
-        *self.names.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(names);
-        found.ok_or_else(|| Failure::not_found("queue"))
+    }
+
+    /// What a queue is called; its number when this node has not met it yet.
+    pub(crate) fn queue_name(&self, id: QueueId) -> QueueName {
+        let (namespace, name) =
+            self.node.queue_name(id).unwrap_or_else(|| (DEFAULT.to_owned(), id.0.to_string()));
+        QueueName { namespace, name }
     }
 
     /// Room for one more reply that goes on until the client leaves.

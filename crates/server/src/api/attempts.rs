@@ -14,7 +14,7 @@ use tourbillon_wire::{
 use uuid::Uuid;
 
 use super::reply;
-use crate::body::{Doc, DocOrDefault, Params, PathName};
+use crate::body::{DocOrDefault, List, Params, PathName};
 use crate::convert::{target, time};
 use crate::doors::Caller;
 use crate::failure::Result;
@@ -107,7 +107,7 @@ pub(crate) async fn complete(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Params(query): Params<NamespaceQuery>,
-    Doc(items): Doc<Vec<CompleteItem>>,
+    List(items): List<CompleteItem>,
 ) -> Result<Response> {
     let namespace = app.namespace(query.namespace)?;
     let asks = app.judge(&namespace, &caller).completions(items)?;
@@ -136,7 +136,7 @@ pub(crate) async fn heartbeat(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Params(query): Params<NamespaceQuery>,
-    Doc(items): Doc<Vec<HeartbeatItem>>,
+    List(items): List<HeartbeatItem>,
 ) -> Result<Response> {
     let namespace = app.namespace(query.namespace)?;
     let asks = app.judge(&namespace, &caller).beats(items)?;

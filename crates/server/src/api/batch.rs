@@ -44,7 +44,7 @@ pub(crate) async fn create(
     if drafts.is_empty() {
         return Err(Failure::invalid("", "the batch is empty", "at least one task"));
     }
-    let created = app.node.create(drafts).await?;
+    let created = app.create(drafts, &caller).await?;
     Ok(reply::bytes(StatusCode::CREATED, ids(created.iter().map(|c| c.id.0))))
 }
 

@@ -66,10 +66,12 @@ pub(crate) async fn wheel(
     Params(query): Params<NamespaceQuery>,
 ) -> Result<Response> {
     app.namespace(query.namespace)?;
-    Ok(reply::ok(&wheels(&app)))
+    Ok(reply::ok(&wheels(&app).await?))
 }
 
 /// The wheels as shown.
-pub(crate) fn wheels(app: &App) -> Wheels {
-    show::wheel::wheels(&app.node.wheel(), &app.node.status().node)
+pub(crate) async fn wheels(app: &App) -> Result<Wheels> {
+    let view = app.node.wheel().await?;
+    let options = app.node.options();
+    Ok(show::wheel::wheels(&view, options.engine.max_resident, &options.name))
 }

@@ -11,10 +11,11 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tourbillon_engine::api::Notice;
+use tourbillon_store::TaskId;
 use tourbillon_wire::{Event, EventsQuery, Problem};
 
 use crate::body::Params;
-use crate::events::Numbered;
+use crate::events::{Happening, Numbered};
 use crate::failure::Result;
 use crate::show;
 use crate::state::App;
@@ -68,8 +69,12 @@ async fn next(mut watch: Watch) -> Option<(Result<Sse, Infallible>, Watch)> {
             _ = closing.wait_for(|closing| *closing) => return None,
         };
         match received {
-            Ok((seq, notice)) => {
-                if let Some(event) = wanted(&watch, seq, &notice).await {
+            Ok((seq, happening)) => {
+                let event = match happening {
+                    Happening::Notice(notice) => noticed(&watch, seq, &notice).await,
+                    Happening::Asked(event) => asked(&watch, seq, &event).await,
+                };
+                if let Some(event) = event.as_ref().and_then(sse) {
                     return Some((Ok(event), watch));
                 }
             }
@@ -80,13 +85,13 @@ async fn next(mut watch: Watch) -> Option<(Result<Sse, Infallible>, Watch)> {
     }
 }
 
-/// The event, when the watcher asked for it.
-async fn wanted(watch: &Watch, seq: u64, notice: &Notice) -> Option<Sse> {
+/// What the engine tells, when the watcher asked for it.
+async fn noticed(watch: &Watch, seq: u64, notice: &Notice) -> Option<Event> {
     let query = &watch.query;
     if query.task.is_some_and(|task| task.as_u128() != notice.id.0) {
         return None;
     }
-    let queue = watch.app.queue_name(notice.queue).await.ok()?;
+    let queue = watch.app.queue_name(notice.queue);
     if queue.namespace != watch.namespace || query.queue.as_ref().is_some_and(|q| *q != queue.name)
     {
         return None;
@@ -99,6 +104,33 @@ async fn wanted(watch: &Watch, seq: u64, notice: &Notice) -> Option<Sse> {
         }
         event.schedule = Some(schedule.clone());
     }
-    let data = serde_json::to_string(&event).ok()?;
-    Some(Sse::default().id(seq.to_string()).event(event.kind.as_str()).data(data))
+    Some(event)
+}
+
+/// What a caller asked for, when the watcher asked for it. A request about a task names the task
+/// alone; its queue and schedule are looked up only for a watcher that wants to know them.
+async fn asked(watch: &Watch, seq: u64, event: &Event) -> Option<Event> {
+    let query = &watch.query;
+    if event.namespace != watch.namespace
+        || query.task.is_some_and(|task| event.task_id != Some(task))
+    {
+        return None;
+    }
+    let mut event = Event { seq, ..event.clone() };
+    let unknown = (query.queue.is_some() && event.queue.is_none())
+        || (query.schedule.is_some() && event.schedule.is_none());
+    if let Some(id) = event.task_id.filter(|_| unknown) {
+        let id = TaskId(id.as_u128());
+        let task = super::task::record(&watch.app, &watch.namespace, id).await.ok()?;
+        event.queue = Some(watch.app.queue_name(task.queue()).name);
+        event.schedule = task.schedule.map(|link| link.name);
+    }
+    let fits =
+        |wanted: &Option<String>, given: &Option<String>| wanted.is_none() || wanted == given;
+    (fits(&query.queue, &event.queue) && fits(&query.schedule, &event.schedule)).then_some(event)
+}
+
+fn sse(event: &Event) -> Option<Sse> {
+    let data = serde_json::to_string(event).ok()?;
+    Some(Sse::default().id(event.seq.to_string()).event(event.kind.as_str()).data(data))
 }

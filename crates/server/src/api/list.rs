@@ -24,6 +24,15 @@ pub(crate) struct Wanted {
     pub(crate) due_before: Option<Timestamp>,
 }
 
+impl Wanted {
+    /// Whether the list goes by due time.
+    pub(crate) fn by_due(&self) -> bool {
+        self.due_after.is_some()
+            || self.due_before.is_some()
+            || self.state == Some(TaskState::Ready)
+    }
+}
+
 /// A filter as the store takes it; `None` when it names a queue, schedule or namespace that does
 /// not exist, so that nothing matches. `among` are the states when the filter names none.
 pub(crate) async fn filter(

@@ -3,6 +3,7 @@
 //! One request changes a bounded number and says whether there may be more, so that it stays
 //! short and nothing is done twice when it is repeated: what was changed no longer matches.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use futures_util::StreamExt;
@@ -14,6 +15,7 @@ use tourbillon_wire::{ManyReply, ManyRequest, NamespaceQuery, Problem, TaskFilte
 use super::list::{self, Wanted};
 use super::reply;
 use crate::body::{Doc, Params};
+use crate::doors::Caller;
 use crate::failure::{Failure, Result};
 use crate::state::App;
 
@@ -43,11 +45,12 @@ pub(crate) enum Action {
 )]
 pub(crate) async fn cancel(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     Params(query): Params<NamespaceQuery>,
     Doc(request): Doc<ManyRequest>,
 ) -> Result<Response> {
     let namespace = app.namespace(query.namespace)?;
-    Ok(reply::ok(&many(&app, &namespace, request, Action::Cancel).await?))
+    Ok(reply::ok(&many(&app, &namespace, request, Action::Cancel, &caller).await?))
 }
 
 /// Try many tasks again.
@@ -65,11 +68,12 @@ pub(crate) async fn cancel(
 )]
 pub(crate) async fn retry(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     Params(query): Params<NamespaceQuery>,
     Doc(request): Doc<ManyRequest>,
 ) -> Result<Response> {
     let namespace = app.namespace(query.namespace)?;
-    Ok(reply::ok(&many(&app, &namespace, request, Action::Retry).await?))
+    Ok(reply::ok(&many(&app, &namespace, request, Action::Retry, &caller).await?))
 }
 
 /// Does it to at most the bound's number of matching tasks.
@@ -78,6 +82,7 @@ pub(crate) async fn many(
     namespace: &str,
     request: ManyRequest,
     action: Action,
+    by: &Caller,
 ) -> Result<ManyReply> {
     if request.filter == TaskFilter::default() {
         return Err(Failure::invalid(
@@ -99,9 +104,9 @@ pub(crate) async fn many(
     let results = stream::iter(ids).map(|id| async move {
         match action {
             Action::Cancel => {
-                app.node.cancel(namespace, id).await.map(|c| c == Cancelled::Cancelling)
+                app.cancel(namespace, id, by).await.map(|c| c == Cancelled::Cancelling)
             }
-            Action::Retry => app.node.retry(namespace, id).await.map(|()| false),
+            Action::Retry => app.retry(namespace, id, by).await.map(|()| false),
         }
     });
     let mut results = results.buffer_unordered(AT_ONCE);

@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tourbillon_node::api::LiveOutput;
-use tourbillon_store::{Output, Seq};
+use tourbillon_store::{Output, Seq, TaskId};
 use tourbillon_wire::{NamespaceQuery, OutputQuery, Problem};
 
 use crate::body::{Params, PathAttempt};
@@ -24,6 +24,9 @@ use crate::state::App;
 
 /// The shortest time between two pieces of a followed output.
 const PIECE_PAUSE: Duration = Duration::from_millis(100);
+/// How long the record of an attempt that ended is waited for, and how often it is looked for.
+const RECORD_WAIT: Duration = Duration::from_secs(5);
+const RECORD_POLL: Duration = Duration::from_millis(20);
 
 /// Show what an attempt printed or answered.
 ///
@@ -62,21 +65,37 @@ pub(crate) async fn show(
         }
         let permit = app.stream_permit()?;
         let follow = Follow {
-            app,
+            namespace,
+            id,
             seq: task.seq,
             n,
             first: Some(first),
             seen: live.total,
             finished: live.finished,
-            permit,
+            app,
+            _permit: permit,
         };
         return Ok((headers, Body::from_stream(stream::unfold(follow, next))).into_response());
     }
-    let seq = task.seq;
-    let kept = app.node.query(move |q| q.output(seq, n)).await?.unwrap_or_default();
-    let Output { head, tail, total } = kept;
-    let all = piece(&LiveOutput { head, tail, total, finished: true }, from);
-    Ok((headers(all.from, total), all.bytes).into_response())
+    let all = kept(&app, &namespace, id, n).await?;
+    let first = piece(&all, from);
+    Ok((headers(first.from, all.total), first.bytes).into_response())
+}
+
+/// What is kept of an attempt that has ended. Its record may be on its way still: it is waited
+/// for a little.
+async fn kept(app: &App, namespace: &str, id: TaskId, n: u32) -> Result<LiveOutput> {
+    let end = Instant::now() + RECORD_WAIT;
+    loop {
+        let task = super::task::record(app, namespace, id).await?;
+        let written = task.attempts.iter().any(|a| a.n == n);
+        if written || Instant::now() >= end {
+            let output = app.node.query(move |q| q.output(task.seq, n)).await?;
+            let Output { head, tail, total } = output.unwrap_or_default();
+            return Ok(LiveOutput { head, tail, total, finished: true });
+        }
+        tokio::time::sleep(RECORD_POLL).await;
+    }
 }
 
 fn headers(from: u64, total: u64) -> HeaderMap {
@@ -92,12 +111,14 @@ fn headers(from: u64, total: u64) -> HeaderMap {
 /// A followed output.
 struct Follow {
     app: App,
+    namespace: String,
+    id: TaskId,
     seq: Seq,
     n: u32,
     first: Option<Piece>,
     seen: u64,
     finished: bool,
-    permit: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// The next piece of a followed output; waits for it.
@@ -117,10 +138,8 @@ async fn next(mut f: Follow) -> Option<(Result<Bytes, Infallible>, Follow)> {
         // An attempt that ended is forgotten some time later; what it printed last is then kept.
         let Some(live) = f.app.node.live_output(f.seq, f.n) else {
             f.finished = true;
-            let (seq, n) = (f.seq, f.n);
-            let kept = f.app.node.query(move |q| q.output(seq, n)).await.ok().flatten()?;
-            let Output { head, tail, total } = kept;
-            let rest = piece(&LiveOutput { head, tail, total, finished: true }, f.seen);
+            let all = kept(&f.app, &f.namespace, f.id, f.n).await.ok()?;
+            let rest = piece(&all, f.seen);
             return (!rest.bytes.is_empty()).then(|| (Ok(rest.bytes.into()), f));
         };
         f.finished = live.finished;
@@ -133,7 +152,6 @@ async fn next(mut f: Follow) -> Option<(Result<Bytes, Infallible>, Follow)> {
             return Some((Ok(new.bytes.into()), f));
         }
     }
-    drop(f.permit);
     None
 }
 
@@ -207,7 +225,7 @@ mod tests {
             let cut = cut.min(text.len());
             let from = from.min(text.len());
             let given = output(&text[..cut], &text[cut..], text.len() as u64);
-            prop_assert_eq!(piece(&given, from as u64).bytes, text[from..].as_bytes());
+            prop_assert_eq!(piece(&given, from as u64).bytes, &text.as_bytes()[from..]);
         }
     }
 }

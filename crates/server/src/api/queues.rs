@@ -89,7 +89,7 @@ pub(crate) async fn put(
     let now = app.node.queue(&namespace, &queue).await?;
     let paused = now.is_some_and(|v| v.record.config.paused);
     let draft = app.judge(&namespace, &caller).queue(&queue, new, paused)?;
-    app.node.put_queue(draft).await?;
+    app.put_queue(draft, &caller).await?;
     Ok(reply::ok(&read(&app, &namespace, &queue).await?))
 }
 
@@ -104,10 +104,11 @@ pub(crate) async fn put(
 )]
 pub(crate) async fn pause(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     PathName(name): PathName,
     Params(query): Params<NamespaceQuery>,
 ) -> Result<Response> {
-    paused(&app, query, &name, true).await
+    paused(&app, query, &name, true, &caller).await
 }
 
 /// Resume a queue.
@@ -121,15 +122,22 @@ pub(crate) async fn pause(
 )]
 pub(crate) async fn resume(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     PathName(name): PathName,
     Params(query): Params<NamespaceQuery>,
 ) -> Result<Response> {
-    paused(&app, query, &name, false).await
+    paused(&app, query, &name, false, &caller).await
 }
 
-async fn paused(app: &App, query: NamespaceQuery, name: &str, paused: bool) -> Result<Response> {
+async fn paused(
+    app: &App,
+    query: NamespaceQuery,
+    name: &str,
+    paused: bool,
+    by: &Caller,
+) -> Result<Response> {
     let namespace = app.namespace(query.namespace)?;
-    app.node.pause_queue(&namespace, name, paused).await?;
+    app.pause_queue(&namespace, name, paused, by).await?;
     Ok(reply::ok(&read(app, &namespace, name).await?))
 }
 
@@ -146,6 +154,7 @@ async fn paused(app: &App, query: NamespaceQuery, name: &str, paused: bool) -> R
 )]
 pub(crate) async fn purge(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     PathName(name): PathName,
     Params(query): Params<NamespaceQuery>,
 ) -> Result<Response> {
@@ -157,7 +166,7 @@ pub(crate) async fn purge(
         ..TaskFilter::default()
     };
     let request = ManyRequest { filter, dry_run: false };
-    let done = many(&app, &namespace, request, Action::Cancel).await?;
+    let done = many(&app, &namespace, request, Action::Cancel, &caller).await?;
     Ok(reply::ok(&PurgeReply { cancelled: done.changed, more: done.more }))
 }
 

@@ -116,7 +116,7 @@ pub(crate) async fn put(
         None => stored(&app, &namespace, &schedule).await?.is_some_and(|r| r.paused),
     };
     let draft = app.judge(&namespace, &caller).schedule(&schedule, new, paused)?;
-    let put = app.node.put_schedule(draft).await?;
+    let put = app.put_schedule(draft, &caller).await?;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
     let last = last_run(&app, put.record.uid).await?;
     Ok(reply::json(status, &shown(&app, &namespace, &put.record, last.as_ref()).await?))
@@ -133,11 +133,12 @@ pub(crate) async fn put(
 )]
 pub(crate) async fn remove(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     PathName(name): PathName,
     Params(query): Params<NamespaceQuery>,
 ) -> Result<Response> {
     let namespace = app.namespace(query.namespace)?;
-    app.node.delete_schedule(&namespace, &name).await?;
+    app.delete_schedule(&namespace, &name, &caller).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -152,10 +153,11 @@ pub(crate) async fn remove(
 )]
 pub(crate) async fn pause(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     PathName(name): PathName,
     Params(query): Params<NamespaceQuery>,
 ) -> Result<Response> {
-    paused(&app, query, &name, true).await
+    paused(&app, query, &name, true, &caller).await
 }
 
 /// Resume a schedule.
@@ -169,15 +171,22 @@ pub(crate) async fn pause(
 )]
 pub(crate) async fn resume(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     PathName(name): PathName,
     Params(query): Params<NamespaceQuery>,
 ) -> Result<Response> {
-    paused(&app, query, &name, false).await
+    paused(&app, query, &name, false, &caller).await
 }
 
-async fn paused(app: &App, query: NamespaceQuery, name: &str, paused: bool) -> Result<Response> {
+async fn paused(
+    app: &App,
+    query: NamespaceQuery,
+    name: &str,
+    paused: bool,
+    by: &Caller,
+) -> Result<Response> {
     let namespace = app.namespace(query.namespace)?;
-    let record = app.node.pause_schedule(&namespace, name, paused).await?;
+    let record = app.pause_schedule(&namespace, name, paused, by).await?;
     let last = last_run(app, record.uid).await?;
     Ok(reply::ok(&shown(app, &namespace, &record, last.as_ref()).await?))
 }
@@ -193,11 +202,12 @@ async fn paused(app: &App, query: NamespaceQuery, name: &str, paused: bool) -> R
 )]
 pub(crate) async fn trigger(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     PathName(name): PathName,
     Params(query): Params<NamespaceQuery>,
 ) -> Result<Response> {
     let namespace = app.namespace(query.namespace)?;
-    let id = app.node.trigger_schedule(&namespace, &name).await?;
+    let id = app.trigger(&namespace, &name, &caller).await?;
     let found = super::task::record(&app, &namespace, id).await;
     let origin = match found {
         Ok(Task { schedule: Some(link), .. }) => link.origin,
@@ -293,6 +303,6 @@ pub(crate) async fn shown(
     record: &ScheduleRecord,
     last: Option<&Task>,
 ) -> Result<wire::Schedule> {
-    let queue = app.queue_name(record.partition.queue).await?;
+    let queue = app.queue_name(record.partition.queue);
     Ok(show::schedule::schedule(record, namespace, &queue.name, last, app.node.now()))
 }

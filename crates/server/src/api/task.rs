@@ -64,7 +64,7 @@ pub(crate) async fn edit(
             .expected("the version as it is now; read the task again"));
     }
     let patch = app.judge(&namespace, &caller).patch(patch, task.spec.at_most_once)?;
-    app.node.edit(&namespace, id, patch).await?;
+    app.edit(&namespace, id, patch, &caller).await?;
     Ok(reply::ok(&read(&app, &namespace, id).await?))
 }
 
@@ -82,11 +82,12 @@ pub(crate) async fn edit(
 )]
 pub(crate) async fn cancel(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     PathTask(id): PathTask,
     Params(query): Params<NamespaceQuery>,
 ) -> Result<Response> {
     let namespace = app.namespace(query.namespace)?;
-    let (status, state) = match app.node.cancel(&namespace, id).await? {
+    let (status, state) = match app.cancel(&namespace, id, &caller).await? {
         Cancelled::Cancelled => (StatusCode::OK, CancelState::Cancelled),
         Cancelled::Cancelling => (StatusCode::ACCEPTED, CancelState::Cancelling),
     };
@@ -104,11 +105,12 @@ pub(crate) async fn cancel(
 )]
 pub(crate) async fn run(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     PathTask(id): PathTask,
     Params(query): Params<NamespaceQuery>,
 ) -> Result<Response> {
     let namespace = app.namespace(query.namespace)?;
-    app.node.run_now(&namespace, id).await?;
+    app.run_now(&namespace, id, &caller).await?;
     Ok(reply::ok(&read(&app, &namespace, id).await?))
 }
 
@@ -123,18 +125,19 @@ pub(crate) async fn run(
 )]
 pub(crate) async fn retry(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     PathTask(id): PathTask,
     Params(query): Params<NamespaceQuery>,
 ) -> Result<Response> {
     let namespace = app.namespace(query.namespace)?;
-    app.node.retry(&namespace, id).await.map_err(|e| Failure::from(e).alone())?;
+    app.retry(&namespace, id, &caller).await.map_err(|e| Failure::from(e).alone())?;
     Ok(reply::ok(&read(&app, &namespace, id).await?))
 }
 
 /// A task as shown, whole.
 pub(crate) async fn read(app: &App, namespace: &str, id: TaskId) -> Result<wire::Task> {
     let task = record(app, namespace, id).await?;
-    let queue = app.queue_name(task.queue()).await?;
+    let queue = app.queue_name(task.queue());
     Ok(show::task::task(&task, &queue, app.node.now(), true))
 }
 

@@ -39,7 +39,7 @@ pub(crate) async fn create(
     let namespace = app.namespace(query.namespace)?;
     let draft = app.judge(&namespace, &caller).task(new)?;
     let mut shown = show::task::draft(&draft);
-    let mut answers = app.node.create(vec![draft]).await.map_err(alone)?;
+    let mut answers = app.create(vec![draft], &caller).await.map_err(Failure::alone)?;
     let created = answers.pop().ok_or_else(|| Failure::new(500, code::INTERNAL))?;
     if created.existing {
         let task = super::task::read(&app, &shown.namespace, created.id).await?;
@@ -47,11 +47,6 @@ pub(crate) async fn create(
     }
     show::task::created(&mut shown, &created);
     Ok(reply::json(StatusCode::CREATED, &shown))
-}
-
-/// A refusal of the only task of a request names no index.
-fn alone(error: tourbillon_node::api::NodeError) -> Failure {
-    Failure::from(error).alone()
 }
 
 /// List tasks.
@@ -86,10 +81,10 @@ pub(crate) async fn page(app: &App, query: TaskListQuery) -> Result<wire::Page<w
         due_after: query.due_after,
         due_before: query.due_before,
     };
+    let cursor = query.cursor.as_deref().map(|c| list::cursor(c, wanted.by_due())).transpose()?;
     let Some(filter) = list::filter(app, &namespace, wanted, None).await? else {
         return Ok(wire::Page::whole(Vec::new()));
     };
-    let cursor = query.cursor.as_deref().map(|c| list::cursor(c, filter.by_due())).transpose()?;
     let page = app.node.query(move |q| q.list(&filter, cursor, limit)).await?;
     Ok(wire::Page {
         items: tasks(app, &page.tasks, app.node.now()).await?,
@@ -101,7 +96,7 @@ pub(crate) async fn page(app: &App, query: TaskListQuery) -> Result<wire::Page<w
 async fn tasks(app: &App, tasks: &[Task], now: Time) -> Result<Vec<wire::Task>> {
     let mut shown = Vec::with_capacity(tasks.len());
     for task in tasks {
-        let queue = app.queue_name(task.queue()).await?;
+        let queue = app.queue_name(task.queue());
         shown.push(show::task::task(task, &queue, now, false));
     }
     Ok(shown)

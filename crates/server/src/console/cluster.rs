@@ -98,7 +98,7 @@ fn shard_map(cx: &Context, nodes: &[Node], held: &[&LeaseRow]) -> Markup {
 /// The wheel.
 pub(crate) async fn wheel(State(app): State<App>, cx: Context) -> Result<Response> {
     let t = cx.t;
-    let wheels = api::wheels(&app);
+    let wheels = api::wheels(&app).await?;
     let head = [t.level, t.slots, t.slot_span, t.holds];
     let main = html! {
         h1 { (t.wheel) }

@@ -23,8 +23,8 @@ pub(crate) struct Context {
     pub(crate) namespace: String,
     pub(crate) path: String,
     pub(crate) params: Vec<(String, String)>,
-    /// Whether the caller signed in, so that it can sign out.
-    pub(crate) signed_in: bool,
+    /// Who calls.
+    pub(crate) caller: Caller,
 }
 
 impl FromRequestParts<App> for Context {
@@ -47,7 +47,11 @@ impl Context {
             namespace: app.namespace(given).unwrap_or_else(|_| DEFAULT.to_owned()),
             path: parts.uri.path().to_owned(),
             params,
-            signed_in: parts.extensions.get::<Caller>().is_some_and(|c| c.trusted),
+            caller: parts
+                .extensions
+                .get::<Caller>()
+                .copied()
+                .unwrap_or(Caller { trusted: false, peer: None }),
         }
     }
 

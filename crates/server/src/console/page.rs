@@ -80,7 +80,7 @@ pub(crate) fn frame(cx: &Context, title: &str, live: Live, main: Markup) -> Mark
                     div.tools {
                         @if live == Live::Yes { span.live hidden title=(t.live) { (t.live) } }
                         (language_switch(cx))
-                        @if cx.signed_in {
+                        @if cx.caller.trusted {
                             form method="post" action="/logout" { button.quiet { (t.sign_out) } }
                         }
                     }
@@ -184,7 +184,7 @@ pub(crate) fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push('\u{202f}');
         }
         out.push(digit);

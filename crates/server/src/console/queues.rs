@@ -9,7 +9,6 @@ use tourbillon_wire::{Duration, NewQueue, Queue, Rate};
 use super::context::{Context, segment};
 use super::form::Form;
 use super::page::{Live, button, number, page, table};
-use crate::doors::Caller;
 use crate::failure::{Failure, Result};
 use crate::show;
 use crate::state::App;
@@ -136,8 +135,8 @@ pub(crate) async fn act(
     form: Form,
 ) -> Result<Response> {
     match action.as_str() {
-        "pause" => app.node.pause_queue(&cx.namespace, &name, true).await.map(drop)?,
-        "resume" => app.node.pause_queue(&cx.namespace, &name, false).await.map(drop)?,
+        "pause" => app.pause_queue(&cx.namespace, &name, true, &cx.caller).await?,
+        "resume" => app.pause_queue(&cx.namespace, &name, false, &cx.caller).await?,
         "limits" => limits(&app, &cx, &name, &form).await?,
         _ => return Err(Failure::not_found("path")),
     }
@@ -166,12 +165,11 @@ async fn limits(app: &App, cx: &Context, name: &str, form: &Form) -> Result<()> 
         rate: number("count")?.map(|count| Rate { per, count, burst: None }),
         ..NewQueue::default()
     };
-    let judge = app.judge(&cx.namespace, &Caller { trusted: cx.signed_in, peer: None });
+    let judge = app.judge(&cx.namespace, &cx.caller);
     let judged = judge.queue(name, asked, config.paused)?.config;
     config.concurrency = judged.concurrency;
     config.per_key_concurrency = judged.per_key_concurrency;
     config.rate = judged.rate;
     let draft = QueueDraft { namespace: cx.namespace.clone(), name: name.to_owned(), config };
-    app.node.put_queue(draft).await?;
-    Ok(())
+    app.put_queue(draft, &cx.caller).await
 }

@@ -74,7 +74,7 @@ pub(crate) async fn show(
     let now = app.node.now();
     let mut ran = Vec::with_capacity(last_runs.len());
     for task in &last_runs {
-        let queue = app.queue_name(task.queue()).await?;
+        let queue = app.queue_name(task.queue());
         ran.push(show::task::task(task, &queue, now, false));
     }
     let timing = plan::timing(&record.doc, &record.name).ok();
@@ -206,15 +206,15 @@ pub(crate) async fn act(
     let (namespace, t) = (cx.namespace.as_str(), cx.t);
     let back = match action.as_str() {
         "pause" => {
-            app.node.pause_schedule(namespace, &name, true).await?;
+            app.pause_schedule(namespace, &name, true, &cx.caller).await?;
             path(&name)
         }
         "resume" => {
-            app.node.pause_schedule(namespace, &name, false).await?;
+            app.pause_schedule(namespace, &name, false, &cx.caller).await?;
             path(&name)
         }
         "trigger" => {
-            let id = app.node.trigger_schedule(namespace, &name).await?;
+            let id = app.trigger(namespace, &name, &cx.caller).await?;
             format!("/tasks/{id}")
         }
         "ask-delete" => {
@@ -228,7 +228,7 @@ pub(crate) async fn act(
             return Ok(page(&cx, t.delete, Live::No, main));
         }
         "delete" => {
-            app.node.delete_schedule(namespace, &name).await?;
+            app.delete_schedule(namespace, &name, &cx.caller).await?;
             "/schedules".to_owned()
         }
         _ => return Err(Failure::not_found("path")),

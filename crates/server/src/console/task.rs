@@ -27,7 +27,7 @@ pub(crate) async fn show(
     PathTask(id): PathTask,
 ) -> Result<Response> {
     let record = api::record(&app, &cx.namespace, id).await?;
-    let queue = app.queue_name(record.queue()).await?;
+    let queue = app.queue_name(record.queue());
     let now = app.node.now();
     let task = show::task::task(&record, &queue, now, true);
     let last = task.attempts.last().map(|a| a.n);
@@ -267,9 +267,9 @@ pub(crate) async fn act(
 ) -> Result<Response> {
     let id: TaskId = task_id(&id)?;
     match action.as_str() {
-        "cancel" => app.node.cancel(&cx.namespace, id).await.map(drop)?,
-        "run" => app.node.run_now(&cx.namespace, id).await?,
-        "retry" => app.node.retry(&cx.namespace, id).await?,
+        "cancel" => app.cancel(&cx.namespace, id, &cx.caller).await.map(drop)?,
+        "run" => app.run_now(&cx.namespace, id, &cx.caller).await?,
+        "retry" => app.retry(&cx.namespace, id, &cx.caller).await?,
         _ => return Err(Failure::not_found("path")),
     }
     let back = cx.link(&format!("/tasks/{id}"), &[("done", "yes")]);

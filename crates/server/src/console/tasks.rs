@@ -201,7 +201,7 @@ async fn bulk(app: &App, cx: &Context, form: &Form, action: Action) -> Result<Re
         },
         dry_run: !confirmed,
     };
-    let reply = many(app, &cx.namespace, request, action).await?;
+    let reply = many(app, &cx.namespace, request, action, &cx.caller).await?;
     let back = cx.link("/tasks", &filter.params());
     let (path, title, asks) = match action {
         Action::Cancel => ("cancel", t.cancel_matching, t.about_to_cancel),
