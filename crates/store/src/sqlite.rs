@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{StoreError, StoreErrorKind};
@@ -179,6 +180,8 @@ fn connect(path: &Path, options: &SqliteOptions, reader: bool) -> Result<Connect
         Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.as_str())?,
     };
     conn.busy_timeout(options.busy_max)?;
+    // Plans must not depend on bound values: a cached statement would be compiled anew each time.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let cache = if reader { options.reader_cache_bytes } else { options.writer_cache_bytes } / 1024;
     conn.execute_batch(&format!(
         "PRAGMA synchronous = {};

@@ -48,8 +48,7 @@ pub enum Write {
     /// Creates a task, with version 0. Answers [`Done::Inserted`], [`Done::Same`] or
     /// [`Done::Kept`]. Looked at in this order: its queue is unknown or of another namespace
     /// (`Conflict`); its id and fingerprint exist (`Same`); its occurrence exists, live or in
-    /// history (`Exists`); its id exists (`IdReused`, though a store may not look for an id
-    /// without a fingerprint in history); its key is taken (`Kept` or `KeyTaken`).
+    /// history (`Exists`); its id exists (`IdReused`); its key is taken (`Kept` or `KeyTaken`).
     Insert(Box<NewTask>),
     /// An attempt starts.
     Start {

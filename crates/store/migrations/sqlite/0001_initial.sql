@@ -4,13 +4,14 @@
 -- one of two history tables, in order of finishing. Times are microseconds since the Unix epoch,
 -- ids and uids 16 bytes, hashes and fingerprints unsigned 64 bits stored as signed.
 
--- Small numbers that must survive: `next_seq` is the first sequence that was never given.
+-- Small numbers that must survive: `next_seq` is the first sequence that was never given,
+-- `max_id_high` and `max_id_low` are no less than every task id of version 7 that is stored.
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
     value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO meta (name, value) VALUES ('next_seq', 1);
+INSERT INTO meta (name, value) VALUES ('next_seq', 1), ('max_id_high', 0), ('max_id_low', 0);
 
 CREATE TABLE namespaces (
     id   INTEGER PRIMARY KEY,

@@ -59,7 +59,8 @@ impl World {
     pub fn new_task(&self, due: Time) -> NewTask {
         let id = self.next_id.replace(self.next_id.get() + 1);
         NewTask {
-            id: TaskId(id << 64 | 0x7000 << 48 | id),
+            // Shaped like version 7, growing.
+            id: TaskId(id << 80 | 7 << 76 | 0b10 << 62 | id),
             fingerprint: None,
             namespace: self.namespace(),
             partition: self.partition(),

@@ -226,7 +226,7 @@ pub(super) fn stubs_carry_what_decides_a_start(w: &World) {
     let mut spec = lost.spec.clone();
     spec.target = http();
     spec.at_most_once = true;
-    spec.payload = Some("x".repeat(1000));
+    spec.payload = Some("x".repeat(3_000));
     let spec = Box::new(spec);
     w.must(Write::Edit { seq, version: lost.version, due: T0, spec });
     assert_eq!(stub(), w.task(new.id).stub());

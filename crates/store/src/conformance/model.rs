@@ -190,7 +190,9 @@ impl Model {
         let queue = &self.queues[self.rng.below(self.queues.len() as u64) as usize];
         let index = self.rng.below(2) as u16;
         let mut new = self.model.new_task(T0);
-        new.id = TaskId(self.next);
+        if self.rng.one_in(2) {
+            new.id = TaskId(self.next);
+        }
         new.namespace = queue.namespace;
         new.partition = Partition { queue: queue.id, index };
         new.shard = Shard(((queue.id.0 as u8) + index as u8) % SHARD_COUNT);
@@ -203,6 +205,9 @@ impl Model {
         new.spec.concurrency_key = self.rng.one_in(4).then(|| format!("c-{}", self.rng.below(2)));
         if self.rng.one_in(2) {
             new.spec.target = fixture::http();
+        }
+        if self.rng.one_in(4) {
+            new.spec.payload = Some("p".repeat(self.rng.below(3_000) as usize));
         }
         new.spec.at_most_once = self.rng.one_in(5);
         new.spec.expires_at = self.rng.one_in(5).then(|| T0.plus(MINUTE));

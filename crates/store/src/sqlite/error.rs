@@ -38,9 +38,3 @@ impl From<rusqlite::Error> for StoreError {
 pub(super) fn corrupt(what: impl std::fmt::Display) -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, format!("sqlite: the database holds {what}"))
 }
-
-/// Whether a unique index refused a row.
-pub(super) fn is_unique_violation(error: &rusqlite::Error) -> bool {
-    matches!(error, rusqlite::Error::SqliteFailure(failure, _)
-        if failure.code == ErrorCode::ConstraintViolation)
-}

@@ -1,5 +1,7 @@
 //! Moving tasks to history and back, and retention.
 
+use std::sync::LazyLock;
+
 use rusqlite::OptionalExtension;
 
 use crate::apply;
@@ -16,9 +18,26 @@ use super::writer::{Stop, Tx};
 /// The tables of history: the succeeded, all others.
 pub(super) const HISTORIES: [&str; 2] = ["history_succeeded", "history_other"];
 
-fn table_of(state: State) -> &'static str {
-    HISTORIES[usize::from(state != State::Succeeded)]
-}
+/// Copies a live row to each of them, as it is after its end.
+static FINISH: LazyLock<[String; 2]> = LazyLock::new(|| {
+    HISTORIES.map(|table| {
+        format!(
+            "INSERT OR ROLLBACK INTO {table} (seq, id, namespace, queue, part, shard, state,
+                 version, npri, attempt, lost, released, large, kind, due, first_due, created_at,
+                 finished_at, expires, fingerprint, task_key, concurrency_key, schedule_uid,
+                 origin, logical, schedule_name, reason, skipped, progress, attempts, spec,
+                 payload)
+             SELECT seq, id, namespace, queue, part, shard, ?2, version + 1,
+                 npri, ?3, lost + ?4, released + ?5, large, kind, due, first_due, created_at,
+                 ?6, expires, fingerprint, task_key, concurrency_key, schedule_uid,
+                 origin, logical, schedule_name, ?7, ?8, progress,
+                 CASE WHEN ?9 IS NULL THEN attempts WHEN attempts = '' THEN ?9
+                      ELSE attempts || ',' || ?9 END,
+                 spec, payload
+             FROM tasks WHERE seq = ?1"
+        )
+    })
+});
 
 /// How a task ends.
 pub(super) struct Finish<'a> {
@@ -42,23 +61,8 @@ impl Tx<'_> {
     ) -> Result<(), Stop> {
         // A violation of a unique index there would mean a broken invariant; taking the whole
         // transaction back for it spares every such statement a journal of its own.
-        let sql = format!(
-            "INSERT OR ROLLBACK INTO {} (seq, id, namespace, queue, part, shard, state, version,
-                 npri, attempt, lost, released, large, kind, due, first_due, created_at,
-                 finished_at, expires, fingerprint, task_key, concurrency_key, schedule_uid,
-                 origin, logical, schedule_name, reason, skipped, progress, attempts, spec,
-                 payload)
-             SELECT seq, id, namespace, queue, part, shard, ?2, version + 1,
-                 npri, ?3, lost + ?4, released + ?5, large, kind, due, first_due, created_at,
-                 ?6, expires, fingerprint, task_key, concurrency_key, schedule_uid,
-                 origin, logical, schedule_name, ?7, ?8, progress,
-                 CASE WHEN ?9 IS NULL THEN attempts WHEN attempts = '' THEN ?9
-                      ELSE attempts || ',' || ?9 END,
-                 spec, payload
-             FROM tasks WHERE seq = ?1",
-            table_of(finish.to)
-        );
-        self.conn.prepare_cached(&sql)?.execute((
+        let sql = &FINISH[usize::from(finish.to != State::Succeeded)];
+        self.conn.prepare_cached(sql)?.execute((
             seq.0,
             finish.to as u8,
             finish.attempt,

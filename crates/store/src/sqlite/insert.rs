@@ -6,8 +6,6 @@ use crate::task::{NewTask, ScheduleLink, Stub, TaskSpec};
 use crate::time::Time;
 use crate::write::{Done, Refusal};
 
-use super::error::is_unique_violation;
-use super::history::HISTORIES;
 use super::row::{LARGE, rest_json, u128_of};
 use super::writer::{Stop, Tx};
 
@@ -37,6 +35,11 @@ pub(super) struct NewRow<'a> {
 /// An id as it is stored.
 pub(super) fn id_blob(id: &TaskId) -> [u8; 16] {
     id.0.to_be_bytes()
+}
+
+/// Whether an id is a UUID of version 7, as servers make them.
+fn is_version_7(id: TaskId) -> bool {
+    (id.0 >> 76) & 0xf == 7 && (id.0 >> 62) & 0b11 == 0b10
 }
 
 impl Tx<'_> {
@@ -101,9 +104,15 @@ impl Tx<'_> {
 
     /// Whether an id exists, live or in history, and its fingerprint.
     fn fingerprint(&self, namespace: NamespaceId, id: TaskId) -> Result<Option<Option<u64>>, Stop> {
-        for table in ["tasks", HISTORIES[0], HISTORIES[1]] {
-            let sql = format!("SELECT fingerprint FROM {table} WHERE namespace = ?1 AND id = ?2");
-            let mut select = self.conn.prepare_cached(&sql)?;
+        if is_version_7(id) && id.0 > self.known.max_id {
+            return Ok(None);
+        }
+        for sql in [
+            "SELECT fingerprint FROM tasks WHERE namespace = ?1 AND id = ?2",
+            "SELECT fingerprint FROM history_succeeded WHERE namespace = ?1 AND id = ?2",
+            "SELECT fingerprint FROM history_other WHERE namespace = ?1 AND id = ?2",
+        ] {
+            let mut select = self.conn.prepare_cached(sql)?;
             let mut rows = select.query((namespace.0, id_blob(&id)))?;
             if let Some(row) = rows.next()? {
                 return Ok(Some(row.get::<_, Option<i64>>(0)?.map(|f| f as u64)));
@@ -113,11 +122,14 @@ impl Tx<'_> {
     }
 
     fn occurrence_exists(&self, link: &ScheduleLink) -> Result<bool, Stop> {
-        for table in ["tasks", HISTORIES[0], HISTORIES[1]] {
-            let sql = format!(
-                "SELECT 1 FROM {table} WHERE schedule_uid = ?1 AND origin = ?2 AND logical = ?3"
-            );
-            let mut select = self.conn.prepare_cached(&sql)?;
+        for sql in [
+            "SELECT 1 FROM tasks WHERE schedule_uid = ?1 AND origin = ?2 AND logical = ?3",
+            "SELECT 1 FROM history_succeeded
+             WHERE schedule_uid = ?1 AND origin = ?2 AND logical = ?3",
+            "SELECT 1 FROM history_other
+             WHERE schedule_uid = ?1 AND origin = ?2 AND logical = ?3",
+        ] {
+            let mut select = self.conn.prepare_cached(sql)?;
             if select.exists((link.uid.to_be_bytes(), &link.origin, link.logical.0))? {
                 return Ok(true);
             }
@@ -198,11 +210,9 @@ impl Tx<'_> {
             &rest,
             &payload.filter(|_| large.is_none()),
         ];
-        match insert.execute(&params[..]) {
-            Ok(_) => {}
-            // The one index that was not looked at before: the id, taken by a live task.
-            Err(error) if is_unique_violation(&error) => return Err(Refusal::IdReused.into()),
-            Err(error) => return Err(error.into()),
+        insert.execute(&params[..])?;
+        if is_version_7(new.id) {
+            self.known.max_id = self.known.max_id.max(new.id.0);
         }
         if let Some(large) = large.filter(|_| !new.payload_kept) {
             self.put_payload(new.seq, large)?;

@@ -70,16 +70,31 @@ struct Stream {
     values: Vec<Value>,
 }
 
+impl Stream {
+    /// The first `?3` sequences below `?1` and above `?2`.
+    fn sql(&self) -> String {
+        format!(
+            "SELECT seq, {} FROM {} INDEXED BY {}
+             WHERE {} AND seq < ?1 AND seq > ?2 ORDER BY seq DESC LIMIT ?3",
+            self.table.rowid(),
+            self.table.name(),
+            self.index,
+            self.conditions
+        )
+    }
+}
+
 /// A row that may be in the list.
 type Candidate = (i64, Table, i64);
 
 impl Reader {
-    /// See [`crate::Queries::list`].
+    /// See [`crate::Queries::list`]; looks at `scan_max` rows or little more.
     pub(super) fn list(
         &mut self,
         filter: &TaskFilter,
         cursor: Option<Cursor>,
         limit: usize,
+        scan_max: usize,
     ) -> Result<Page, StoreError> {
         let limit = limit.clamp(1, SCAN_MAX);
         let kind = match &filter.kind {
@@ -90,7 +105,7 @@ impl Reader {
             },
         };
         if filter.by_due() {
-            return self.list_by_due(filter, kind, cursor, limit);
+            return self.list_by_due(filter, kind, cursor, limit, scan_max);
         }
         let streams = self.streams(filter)?;
         let judged = filter.kind.is_some() || filter.key.is_some() || filter.schedule.is_some();
@@ -113,7 +128,7 @@ impl Reader {
                     let next = tasks.last().map(|task: &Task| Cursor::Seq(task.seq));
                     return Ok(Page { tasks, next, cut: false });
                 }
-                if looked >= SCAN_MAX {
+                if looked >= scan_max {
                     let next = Some(Cursor::Seq(Seq(below)));
                     return Ok(Page { tasks, next, cut: true });
                 }
@@ -122,6 +137,12 @@ impl Reader {
                 return Ok(Page { tasks, next: None, cut: false });
             }
         }
+    }
+
+    /// The statements that would serve a list by creation. For tests of their plans.
+    #[cfg(test)]
+    pub(super) fn statements(&self, filter: &TaskFilter) -> Result<Vec<String>, StoreError> {
+        Ok(self.streams(filter)?.iter().map(Stream::sql).collect())
     }
 
     /// The newest tasks of a schedule in one of these states, payloads left out.
@@ -230,14 +251,7 @@ impl Reader {
         let mut found: Vec<Candidate> = Vec::new();
         let mut floor = i64::MIN;
         for stream in streams {
-            let sql = format!(
-                "SELECT seq, {} FROM {} INDEXED BY {}
-                 WHERE {} AND seq < ?1 AND seq > ?2 ORDER BY seq DESC LIMIT ?3",
-                stream.table.rowid(),
-                stream.table.name(),
-                stream.index,
-                stream.conditions
-            );
+            let sql = stream.sql();
             let limit = i64::try_from(piece).unwrap_or(i64::MAX);
             let mut values = vec![Value::from(below), Value::from(floor), Value::from(limit)];
             values.extend(stream.values.iter().cloned());
@@ -285,6 +299,7 @@ impl Reader {
         kind: Option<u32>,
         cursor: Option<Cursor>,
         limit: usize,
+        scan_max: usize,
     ) -> Result<Page, StoreError> {
         let from = filter.due_after.unwrap_or(Time::MIN);
         let after = match cursor {
@@ -307,9 +322,9 @@ impl Reader {
             if minute > until.minute() || places.len() > limit {
                 break;
             }
-            if looked >= SCAN_MAX {
-                let last = Time(minute.saturating_mul(MINUTE).saturating_sub(1));
-                cut = Some(Cursor::Due(last, Seq(i64::MAX)));
+            if looked >= scan_max {
+                // Goes on with this minute, of which nothing was looked at.
+                cut = Some(Cursor::Due(Time(minute.saturating_mul(MINUTE)), Seq(i64::MIN)));
                 break;
             }
             let mut bucket = Vec::new();

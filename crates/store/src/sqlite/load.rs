@@ -48,6 +48,7 @@ impl Reader {
                 break;
             }
             minute = next + 1;
+            self.renew()?;
         }
         let cut = stubs.len() > limit;
         stubs.truncate(limit);

@@ -6,7 +6,7 @@ use rusqlite::OptionalExtension;
 
 use crate::error::StoreError;
 use crate::id::{NamespaceId, Partition, QueueId, Seq, Shard, TaskId};
-use crate::queries::{Count, Cursor, Located, Page, Queries, TaskFilter};
+use crate::queries::{Count, Cursor, Located, Page, Queries, SCAN_MAX, TaskFilter};
 use crate::schedule::ScheduleRecord;
 use crate::state::State;
 use crate::stats::{StatsRow, merge_rows};
@@ -128,7 +128,7 @@ impl Queries for SqliteStore {
         cursor: Option<Cursor>,
         limit: usize,
     ) -> Result<Page, StoreError> {
-        self.readers.question()?.list(filter, cursor, limit)
+        self.readers.question()?.list(filter, cursor, limit, SCAN_MAX)
     }
 
     fn counts(&self) -> Result<Vec<Count>, StoreError> {

@@ -1,10 +1,14 @@
-//! The SQLite store against the suite and the model.
+//! The SQLite store against the suite and the model; what only SQLite can do wrong is beside.
+
+mod bounds;
+mod open;
+mod plans;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{SqliteOptions, SqliteStore};
-use crate::conformance::{self, model::Model};
+use crate::conformance::{self, World, model::Model};
 use crate::{Queries, Store};
 
 /// A folder that goes with the test.
@@ -19,7 +23,11 @@ impl Folder {
     }
 
     fn open(&self) -> Arc<SqliteStore> {
-        Arc::new(SqliteStore::open(&self.0, &options()).expect("open"))
+        self.open_with(&options())
+    }
+
+    fn open_with(&self, options: &SqliteOptions) -> Arc<SqliteStore> {
+        Arc::new(SqliteStore::open(&self.0, options).expect("open"))
     }
 }
 
@@ -32,6 +40,10 @@ impl Drop for Folder {
 /// Without waiting for the disk: durability is tested elsewhere.
 fn options() -> SqliteOptions {
     SqliteOptions { synchronous: super::Synchronous::Off, ..SqliteOptions::default() }
+}
+
+fn world(store: &Arc<SqliteStore>) -> World {
+    World::new(store.clone(), store.clone())
 }
 
 #[test]

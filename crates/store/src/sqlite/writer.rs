@@ -51,6 +51,9 @@ impl From<rusqlite::Error> for Stop {
 pub(super) struct Known {
     pub(super) catalog: Catalog,
     pub(super) next_seq: i64,
+    /// The greatest id of version 7 that was ever stored. A greater one is new without asking
+    /// the indexes, which is so for nearly every id that a server makes.
+    pub(super) max_id: u128,
     /// Rows in the inbox; while it is 0, nothing need be deleted there.
     pub(super) inbox: i64,
 }
@@ -103,10 +106,13 @@ impl Writer {
     }
 
     fn read_known(&self) -> Result<Known, StoreError> {
-        let number = |sql: &str| self.conn.query_row(sql, [], |row| row.get(0));
+        let number = |sql: &str| self.conn.query_row(sql, [], |row| row.get::<_, i64>(0));
+        let high = number("SELECT value FROM meta WHERE name = 'max_id_high'")?;
+        let low = number("SELECT value FROM meta WHERE name = 'max_id_low'")?;
         Ok(Known {
             catalog: Catalog::read(&self.conn)?,
             next_seq: number("SELECT value FROM meta WHERE name = 'next_seq'")?,
+            max_id: u128::from(high as u64) << 64 | u128::from(low as u64),
             inbox: number("SELECT count(*) FROM inbox")?,
         })
     }
@@ -169,9 +175,11 @@ impl Writer {
         }
         self.write_counts(counts)?;
         if known.next_seq != first_seq {
-            self.conn
-                .prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'next_seq'")?
-                .execute([known.next_seq])?;
+            let mut set = self.conn.prepare_cached("UPDATE meta SET value = ?2 WHERE name = ?1")?;
+            set.execute(("next_seq", known.next_seq))?;
+            // It may name an id of a refused unit; it need only be great enough.
+            set.execute(("max_id_high", (known.max_id >> 64) as i64))?;
+            set.execute(("max_id_low", known.max_id as i64))?;
         }
         self.execute("COMMIT").map_err(|error| match kind_of(&error) {
             // Refused before the commit record was written.
