@@ -226,7 +226,7 @@ fn begins(body: &[u8], first: u8, what: &str) -> Result<()> {
 }
 
 fn is_json(text: &[u8]) -> bool {
-    serde_json::from_slice::<IgnoredAny>(text).is_ok()
+    std::str::from_utf8(text).is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 
 /// What is wrong with a text that could not be read: 400 for what is not JSON, 422 for JSON that
