@@ -3,7 +3,7 @@
 //!     cargo run --release -p tourbillon-store --example insert -- [ROWS] [FOLDER]
 //!
 //! Inserts ROWS tasks (default 1,000,000) in units of 1,000 and batches of 8,000, payloads of 200
-//! bytes, due at random within 24 hours, all in one queue; then finishes some in batches of 5,000:
+//! bytes, due at random within 24 hours, all in one queue; then finishes up to 100,000 in batches of 5,000:
 //! in order of creation, then in order of due time (which is random in order of creation). The
 //! folder (default: a fresh one in the temporary folder) is deleted at the end. A measurement for
 //! those who change the store; not a benchmark of the product.
@@ -11,11 +11,13 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use tourbillon_store::queries::TaskFilter;
 use tourbillon_store::task::Target;
 use tourbillon_store::time::{DAY, MILLI, SECOND};
 use tourbillon_store::{
-    AttemptOutcome, AttemptRecord, Done, Edge, Epoch, Fence, LeaseAsk, NewTask, Partition, Seq,
-    Shard, SqliteOptions, SqliteStore, State, Store, TaskId, TaskSpec, Then, Time, Unit, Write,
+    AttemptOutcome, AttemptRecord, Done, Edge, Epoch, Fence, LeaseAsk, NamespaceId, NewTask,
+    Partition, Queries, QueueId, Seq, Shard, SqliteOptions, SqliteStore, State, Store, TaskId,
+    TaskSpec, Then, Time, Unit, Write,
 };
 
 const UNIT: usize = 1_000;
@@ -123,10 +125,44 @@ fn measure(store: &SqliteStore, rows: usize) -> Result<(), Box<dyn std::error::E
     let span = store.load(shard, Edge::START, T0.plus(600 * SECOND), 1_000_000)?;
     println!("load: 10 minutes, {} stubs in {:.1} ms", span.stubs.len(), ms(begin));
 
-    let some = rows / 4 / FINISH * FINISH;
+    let some = (rows / 4).min(100_000) / FINISH * FINISH;
     finish(store, fence, "in order of creation", (1..=some as i64).map(Seq).collect())?;
     let span = store.load(shard, Edge::START, T0.plus(DAY), some)?;
-    finish(store, fence, "in order of due", span.stubs.iter().map(|stub| stub.seq).collect())
+    finish(store, fence, "in order of due", span.stubs.iter().map(|stub| stub.seq).collect())?;
+    questions(store, queue.namespace, queue.id)
+}
+
+/// What the console asks, over all that is there.
+fn questions(
+    store: &SqliteStore,
+    namespace: NamespaceId,
+    queue: QueueId,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let all = TaskFilter { namespace, ..TaskFilter::default() };
+    let of = |state| TaskFilter { states: vec![state], queue: Some(queue), ..all.clone() };
+    let kind = Some("no-such-work".to_owned());
+    let lists = [
+        ("all", all.clone()),
+        ("scheduled", of(State::Scheduled)),
+        ("running", of(State::Running)),
+        ("succeeded", of(State::Succeeded)),
+        ("failed", of(State::Failed)),
+        ("of a kind", TaskFilter { kind, ..all.clone() }),
+        ("by due", TaskFilter { due_after: Some(T0), ..of(State::Scheduled) }),
+    ];
+    for (name, filter) in lists {
+        let begin = Instant::now();
+        let page = store.list(&filter, None, 100)?;
+        println!("list {name}: {} tasks in {:.1} ms", page.tasks.len(), ms(begin));
+    }
+    let begin = Instant::now();
+    let counts = store.counts()?;
+    println!("counts: {} in {:.1} ms", counts.len(), ms(begin));
+    let prune = Write::Prune { succeeded: true, before: Time::MAX, limit: 500 };
+    let begin = Instant::now();
+    store.commit(&[Unit { fences: Vec::new(), writes: vec![prune] }])?;
+    println!("prune: 500 rows in {:.1} ms", ms(begin));
+    Ok(())
 }
 
 fn finish(

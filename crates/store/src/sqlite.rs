@@ -34,6 +34,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::{Partition, Seq, Shard};
+use crate::lease::Leases;
 use crate::queue::QueueRecord;
 use crate::store::{
     Edge, Lease, LeaseAsk, LeaseRow, Reloaded, Span, Store, StoreGauges, StoreInfo,
@@ -58,6 +59,7 @@ pub struct SqliteStore {
     checkpointer: Checkpointer,
     readers: Readers,
     writer: Mutex<Writer>,
+    leases: Arc<Mutex<Leases>>,
     commits: AtomicU64,
     info: StoreInfo,
     _lock: FolderLock,
@@ -115,10 +117,12 @@ impl SqliteStore {
             pause_bytes: options.wal_pause_bytes,
             max_bytes: options.wal_max_bytes,
         };
+        let writer = Writer::new(conn)?;
         Ok(SqliteStore {
             checkpointer: Checkpointer::start(background, bounds, frames)?,
             readers: Readers::new(readers, options.read_max),
-            writer: Mutex::new(Writer::new(conn)?),
+            leases: writer.leases.clone(),
+            writer: Mutex::new(writer),
             commits: AtomicU64::new(0),
             info,
             _lock: lock,
@@ -307,11 +311,14 @@ impl Store for SqliteStore {
     }
 
     fn leases(&self, ask: &LeaseAsk) -> Result<Vec<Lease>, StoreError> {
+        if ask.acquire.is_empty() && ask.release.is_empty() {
+            return Ok(writer::lock(&self.leases).ask(ask).held);
+        }
         self.writer().ask(ask)
     }
 
     fn lease_table(&self) -> Result<Vec<LeaseRow>, StoreError> {
-        Ok(self.writer().leases.table())
+        Ok(writer::lock(&self.leases).table())
     }
 
     fn queues(&self) -> Result<Vec<QueueRecord>, StoreError> {

@@ -30,7 +30,7 @@ impl Reader {
         limit: usize,
     ) -> Result<Span, StoreError> {
         let end = Edge::before(until);
-        let limit = limit.max(1);
+        let limit = limit.clamp(1, usize::MAX / 4);
         let mut stubs: Vec<Stub> = Vec::new();
         if edge >= end {
             return Ok(Span { stubs, edge });

@@ -6,6 +6,7 @@
 //! transaction does: after any failure it is read again.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 
@@ -70,7 +71,9 @@ pub(super) struct Changes {
 /// See the module.
 pub(super) struct Writer {
     pub(super) conn: Connection,
-    pub(super) leases: Leases,
+    /// Who holds what. Changed by [`Writer::ask`] alone but for renewals, which need not wait for
+    /// the batch under way.
+    pub(super) leases: Arc<Mutex<Leases>>,
     known: Option<Known>,
 }
 
@@ -79,6 +82,11 @@ pub(super) struct Tx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) known: &'a mut Known,
     pub(super) changes: &'a mut Changes,
+}
+
+/// Leases are changed in one assignment, so a panic elsewhere leaves them whole.
+pub(super) fn lock(leases: &Mutex<Leases>) -> MutexGuard<'_, Leases> {
+    leases.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Tx<'_> {
@@ -100,6 +108,7 @@ impl Writer {
             }
         }
         conn.set_prepared_statement_cache_capacity(128);
+        let leases = Arc::new(Mutex::new(leases));
         let mut writer = Writer { conn, leases, known: None };
         writer.known = Some(writer.read_known()?);
         Ok(writer)
@@ -199,7 +208,11 @@ impl Writer {
         known: &mut Known,
         changes: &mut Changes,
     ) -> Result<UnitResult, StoreError> {
-        if unit.fences.iter().any(|&(shard, epoch)| !self.leases.holds(shard, epoch)) {
+        let fenced = {
+            let leases = lock(&self.leases);
+            unit.fences.iter().any(|&(shard, epoch)| !leases.holds(shard, epoch))
+        };
+        if fenced {
             return Ok(Err(Refused { index: 0, why: Refusal::Fenced }));
         }
         let several = unit.writes.len() > 1;
@@ -239,9 +252,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Changes leases; new epochs are on the disk before they are answered.
+    /// Changes leases; new epochs are on the disk before they are answered, and no batch that was
+    /// fenced by the old ones is still under way.
     pub(super) fn ask(&mut self, ask: &LeaseAsk) -> Result<Vec<Lease>, StoreError> {
-        let mut leases = self.leases.clone();
+        let shared = self.leases.clone();
+        let mut shared = lock(&shared);
+        let mut leases = shared.clone();
         let answer = leases.ask(ask);
         if !answer.taken.is_empty() {
             let written = (|| {
@@ -262,7 +278,7 @@ impl Writer {
                 return Err(error.into());
             }
         }
-        self.leases = leases;
+        *shared = leases;
         Ok(answer.held)
     }
 }

@@ -172,3 +172,21 @@ fn strange_files_are_refused() {
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);
     assert!(error.to_string().contains("another data folder"), "{error}");
 }
+
+/// A lease that is renewed late because a batch takes long would stop a healthy node.
+#[test]
+fn a_renewal_does_not_wait_for_the_batch_under_way() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let w = world(&store);
+    let under_way = store.writer();
+    let mut ask = acquire("n1", &[], T0.plus(1_000_000));
+    ask.renew = vec![(w.shard, w.epoch)];
+    let (sender, answer) = std::sync::mpsc::channel();
+    let other = store.clone();
+    let thread = std::thread::spawn(move || sender.send(other.leases(&ask).unwrap().len()));
+    let held = answer.recv_timeout(std::time::Duration::from_secs(20));
+    drop(under_way);
+    thread.join().unwrap().unwrap();
+    assert_eq!(held, Ok(1));
+}
