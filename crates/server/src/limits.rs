@@ -73,8 +73,6 @@ pub struct Limits {
     pub preview: usize,
     /// Minutes of statistics that one request covers. Default 44,640 (31 days).
     pub stats_minutes: i64,
-    /// Exclusion calendars that a schedule may name. Default 32.
-    pub exclude: usize,
     /// Misfires that `all` may run. Default 10,000.
     pub misfire_limit: u32,
     /// Replies that go on until the client leaves (events, followed output). Default 1,000.
@@ -117,7 +115,6 @@ impl Default for Limits {
             many: 1_000,
             preview: 1_000,
             stats_minutes: 44_640,
-            exclude: 32,
             misfire_limit: 10_000,
             streams: 1_000,
             workers: 10_000,

@@ -19,7 +19,7 @@ pub(crate) fn bars(points: &[SeriesPoint], label: &str) -> Markup {
     let width = points.len().max(1);
     html! {
         svg.chart viewBox=(format!("0 0 {width} {HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(label) {
-            line.floor x1="0" x2=(width) y1=(HEIGHT) y2=(HEIGHT) {}
+            line.floor x1="0" x2=(width) y1=(HEIGHT - 0.5) y2=(HEIGHT - 0.5) {}
             @for (x, p) in points.iter().enumerate() {
                 @let good = p.succeeded as f64 / most * HEIGHT;
                 @let bad = p.failed as f64 / most * HEIGHT;
@@ -62,7 +62,7 @@ pub(crate) fn curve(
     }
     html! {
         svg.chart viewBox=(format!("0 0 {width} {HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(label) {
-            line.floor x1="0" x2=(width) y1=(HEIGHT) y2=(HEIGHT) {}
+            line.floor x1="0" x2=(width) y1=(HEIGHT - 0.5) y2=(HEIGHT - 0.5) {}
             path.curve d=(path) {}
         }
     }
@@ -71,9 +71,9 @@ pub(crate) fn curve(
 /// Rings of slots, the finest level inside; the hand shows the current slot of the coarsest one
 /// drawn.
 pub(crate) fn wheel(w: &WheelSnapshot, t: &Text) -> Markup {
-    const FIRST: f64 = 42.0;
-    const STEP: f64 = 20.0;
-    let size = 2.0 * (FIRST + STEP * w.levels.len().max(1) as f64 + 8.0);
+    const FIRST: f64 = 34.0;
+    const STEP: f64 = 28.0;
+    let size = 2.0 * (FIRST + STEP * w.levels.len().max(1) as f64 - 4.0);
     let middle = size / 2.0;
     let most = w.levels.iter().flat_map(|l| &l.occupied).map(|s| s.count).max().unwrap_or(1);
     html! {
@@ -90,7 +90,7 @@ pub(crate) fn wheel(w: &WheelSnapshot, t: &Text) -> Markup {
                 @let (x, y) = on_circle(middle, radius - 9.0, fraction(level.current_slot, slots));
                 @let (x2, y2) = on_circle(middle, radius + 9.0, fraction(level.current_slot, slots));
                 line.hand x1=(format!("{x:.2}")) y1=(format!("{y:.2}")) x2=(format!("{x2:.2}")) y2=(format!("{y2:.2}")) {}
-                text x=(middle) y=(format!("{:.1}", middle - radius + 3.5)) { (span(level.slot_span.as_micros())) }
+                text x=(middle) y=(format!("{:.1}", middle - radius - 9.5)) { (span(level.slot_span.as_micros())) }
             }
             circle.hub cx=(middle) cy=(middle) r="3" {}
         }

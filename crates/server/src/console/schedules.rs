@@ -21,8 +21,8 @@ use crate::{plan, show};
 
 /// Next and last runs shown.
 const RUNS: usize = 15;
-/// Occurrences drawn into the week ahead: one a minute all week, and no more.
-const WEEK_MAX: usize = 7 * 24 * 60;
+/// Occurrences of one hour that are told apart in the week ahead.
+const HOUR_MAX: u64 = 60;
 
 /// The list.
 pub(crate) async fn list(State(app): State<App>, cx: Context) -> Result<Response> {
@@ -81,7 +81,7 @@ pub(crate) async fn show(
     let ahead =
         timing.as_ref().map(|timing| plan::preview(timing, now.0, RUNS)).unwrap_or_default();
     let document = serde_json::to_string_pretty(&NewSchedule::from(s.clone())).unwrap_or_default();
-    let head = [t.next, t.zone, t.why];
+    let head = [t.due, s.tz.as_str(), t.why];
     let main = html! {
         div.head {
             h1 { (s.name) }
@@ -180,17 +180,13 @@ fn buttons(cx: &Context, s: &Schedule, class: &str) -> Markup {
 /// How many occurrences each hour of the next seven days has, in UTC.
 fn week(timing: &Timing, now: i64, label: &str) -> Markup {
     let first = now.div_euclid(DAY) * DAY;
-    let end = first + 7 * DAY;
-    let mut hours = vec![0u32; 7 * 24];
-    if timing.rule().delay().is_none() {
-        let ahead = timing.occurrences_after(now).take(WEEK_MAX);
-        for o in ahead.take_while(|o| o.logical < end) {
-            let hour = ((o.logical - first) / HOUR) as usize;
-            if let Some(n) = hours.get_mut(hour) {
-                *n += 1;
-            }
-        }
-    }
+    let hours: Vec<u32> = (0..7 * 24)
+        .map(|hour| {
+            let from = (first + hour * HOUR).max(now);
+            let to = first + (hour + 1) * HOUR - 1;
+            if from > to { 0 } else { timing.tally(from, to, HOUR_MAX).count as u32 }
+        })
+        .collect();
     let day = |n: i64| Timestamp::from_micros(first + n * DAY).to_string()[5..10].to_owned();
     let days: Vec<String> = (0..7).map(day).collect();
     chart::week(&hours, &days, label)

@@ -132,7 +132,12 @@ fn points(t: &Text, task: &Task) -> Vec<Point> {
     if waits && !task.attempts.is_empty() {
         points.push(point(task.due_at, "ready", html! { (t.due) }));
     }
-    if let Some(finished) = task.finished_at {
+    // The end of the last attempt is the end of the task, most of the time.
+    let told = task.attempts.last().is_some_and(|a| {
+        a.ended_at == task.finished_at
+            && a.outcome.is_some_and(|o| o.as_str() == task.state.as_str())
+    });
+    if let Some(finished) = task.finished_at.filter(|_| !told) {
         points.push(point(finished, task.state.as_str(), badge(t, task.state.as_str())));
     }
     // Stable, so that what happens in one instant stays in the order of a life.

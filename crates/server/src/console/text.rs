@@ -177,7 +177,7 @@ texts! {
     cascades: "Moved down", "降级次数";
     window_until: "Window until", "窗口至";
     wheel_empty: "The wheel is empty. Tasks come into it as the window reaches them.", "时间轮为空。任务进入窗口后才会装入。";
-    wheel_how: "Each ring is a level, the finest inside. A segment is a slot that holds tasks, the darker the more; the hand shows now.", "每个圆环是一层，最内层最精细。色块表示有任务的槽，颜色越深任务越多；指针表示当前时刻。";
+    wheel_how: "Each ring is a level, the finest inside. A segment is a slot that holds tasks, the stronger its colour the more; the hand shows now.", "每个圆环是一层，最内层最精细。色块表示有任务的槽，颜色越浓任务越多；指针表示当前时刻。";
     in_store: "What is farther away waits in the store.", "更远的任务保存在存储中。";
 
     slowest: "Slowest", "最慢";

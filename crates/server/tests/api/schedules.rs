@@ -168,6 +168,7 @@ async fn what_a_schedule_may_not_be() {
             of(json!({"every": "5m", "misfire": {"policy": "all", "limit": 0}})),
             "misfire.limit",
         ),
+        ("s", of(json!({"every": "5m", "exclude": ["holidays"]})), "exclude[0]"),
         ("s", of(json!({"every": "5m", "name": "t"})), "name"),
         (
             "s",

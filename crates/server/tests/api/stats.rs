@@ -92,7 +92,13 @@ async fn nodes_and_the_wheel() {
     .await;
     let wheel = server.get("/v1/wheel").await.json()["wheels"][0].clone();
     assert_eq!(wheel["tick"], "1ms");
-    let level = &wheel["levels"][0];
+    let levels = wheel["levels"].as_array().unwrap();
+    let level = levels.iter().find(|level| level["len"] == 1).unwrap();
+    // Empty levels below are told too.
+    assert_eq!(
+        (&levels[0]["slot_span"], &levels[1]["slot_span"]),
+        (&json!("1ms"), &json!("256ms"))
+    );
     assert_eq!(level["len"], 1);
     assert_eq!(level["occupied"][0]["count"], 1);
     assert!(level["current_slot"].as_u64().unwrap() < level["slots"].as_u64().unwrap());

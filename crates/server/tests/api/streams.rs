@@ -61,6 +61,29 @@ async fn events_tell_a_tasks_life() {
     assert_eq!(events(&text).len(), 1);
 }
 
+/// What callers ask for is told too, with who asked.
+#[tokio::test]
+async fn events_tell_who_asked() {
+    let server = Server::start().await;
+    let id = server.create(with(later(), json!({"queue": "w"}))).await;
+    let mut of_queue = watch(&server, "?queue=w").await;
+    let mut of_task = watch(&server, &format!("?task={id}")).await;
+    server.act("/v1/queues/w/pause").await.expect(200);
+    server.act("/v1/queues/none/pause").await.expect(404);
+    let request = server.request(Method::DELETE, &format!("/v1/tasks/{id}")).bearer_auth(TOKEN);
+    Reply::read(request.send().await.unwrap()).await.expect(200);
+    let mut text = String::new();
+    read(&mut of_queue, &mut text, |t| t.contains("task.finished")).await;
+    let seen = events(&text);
+    let told: Vec<(&str, &str)> =
+        seen.iter().map(|e| (e["kind"].as_str().unwrap(), e["actor"].as_str().unwrap())).collect();
+    assert_eq!(told, [("queue.changed", "127.0.0.1"), ("task.finished", "127.0.0.1 (token)")]);
+    assert_eq!((&seen[1]["state"], &seen[1]["task_id"]), (&json!("cancelled"), &json!(id)));
+    let mut text = String::new();
+    read(&mut of_task, &mut text, |t| t.contains("task.finished")).await;
+    assert_eq!(events(&text).len(), 1);
+}
+
 #[tokio::test]
 async fn an_output_is_followed_until_the_attempt_ends() {
     let server = Server::start().await;
