@@ -1,6 +1,6 @@
 //! How fast the SQLite store takes tasks in and finishes them on this machine.
 //!
-//!     cargo run --release -p tourbillon-store --example insert -- [ROWS] [FOLDER]
+//!     cargo run --release -p tourbillon-store --example insert -- [ROWS] [FOLDER] [CACHE_MB]
 //!
 //! Inserts ROWS tasks (default 1,000,000) in units of 1,000 and batches of 8,000, payloads of 200
 //! bytes, due at random within 24 hours, all in one queue; then finishes up to 100,000 in batches of 5,000:
@@ -32,7 +32,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         || std::env::temp_dir().join(format!("tourbillon-insert-{}", std::process::id())),
         PathBuf::from,
     );
-    let store = SqliteStore::open(&folder, &SqliteOptions::default())?;
+    let mut options = SqliteOptions::default();
+    if let Some(megabytes) = args.next() {
+        options.writer_cache_bytes = megabytes.parse::<u64>()? << 20;
+    }
+    let store = SqliteStore::open(&folder, &options)?;
     println!("{}", store.info().detail);
     let result = measure(&store, rows);
     drop(store);
