@@ -110,6 +110,8 @@ pub enum Event {
     },
     /// The answer to [`Effect::Fetch`].
     Fetched {
+        /// The fetch.
+        call: CallId,
         /// The rows asked for.
         seqs: Vec<Seq>,
         /// The tasks, in that order.
@@ -355,6 +357,8 @@ pub enum Effect {
     },
     /// Read whole tasks; answer [`Event::Fetched`].
     Fetch {
+        /// The fetch.
+        call: CallId,
         /// The rows.
         seqs: Vec<Seq>,
     },

@@ -8,10 +8,11 @@ use tourbillon_store::{
     AttemptOutcome, AttemptRecord, Epoch, OpenAttempt, Output, Seq, Shard, State, Stub, StubFlags,
     Task, Then, Time, Unit, Write,
 };
+use tourbillon_wheel::{Key, TimerQueue};
 
-use crate::api::{Answer, Effect, Ended, Notice, ReplyId, StartOrder};
+use crate::api::{Answer, Effect, Ended, Notice, ReplyId, StartOrder, Unavailable};
 use crate::batch::{Planned, Ticket};
-use crate::engine::{Engine, Timer};
+use crate::engine::Engine;
 
 /// A task whose attempt is under way, or has ended and is not yet written.
 #[derive(Debug)]
@@ -31,9 +32,12 @@ pub(crate) struct Running {
     pub(crate) progress: Option<String>,
     /// Whether it counts against its partition's limits.
     pub(crate) has_slot: bool,
-    /// Bytes counted against the payload bound.
+    /// Bytes of its payload and definition, and whether they are counted against the bound.
     bytes: u32,
+    bytes_counted: bool,
     pub(crate) is_worker: bool,
+    /// The timer of a worker's claim.
+    pub(crate) claim_timer: Option<Key>,
     /// Who waits for the next write about it.
     pub(crate) waiters: Vec<Waiter>,
 }
@@ -85,7 +89,13 @@ impl Engine {
     /// Begins an attempt of a task that was just read.
     pub(crate) fn begin(&mut self, mut task: Task, stub: Stub, claim: Option<ReplyId>) {
         let seq = task.seq;
-        self.resident.remove(&seq);
+        if let Some(key) = self.resident.remove(&seq).and_then(|r| r.expiry) {
+            self.wheel.cancel(key);
+        }
+        // What a reload says of a payload is nothing; now it is known.
+        let bytes = task.spec.weight();
+        self.payload_bytes =
+            self.payload_bytes.saturating_sub(u64::from(stub.bytes)) + u64::from(bytes);
         let shard = task.shard;
         let epoch = self.shards[shard.index()].epoch().unwrap_or(Epoch(0));
         let is_worker = stub.flags.has(StubFlags::WORKER);
@@ -120,8 +130,10 @@ impl Engine {
             cancel_recorded: false,
             progress: None,
             has_slot: true,
-            bytes: stub.bytes,
+            bytes,
+            bytes_counted: true,
             is_worker,
+            claim_timer: None,
             waiters: Vec::new(),
         };
         self.publish(&running.task, State::Running, running.open.n);
@@ -154,8 +166,15 @@ impl Engine {
             .running
             .get(&ended.seq)
             .is_some_and(|r| r.open.nonce == ended.nonce && !matches!(r.stage, Stage::Over(_)));
-        if matches {
+        if !matches {
+            return;
+        }
+        let held = |r: &Running| self.shards[r.task.shard.index()].epoch().is_some();
+        if self.running.get(&ended.seq).is_some_and(held) {
             self.attempt_over(ended);
+        } else {
+            // Its shard is another's, who takes it for lost.
+            self.drop_running(ended.seq);
         }
     }
 
@@ -193,8 +212,12 @@ impl Engine {
 
     fn release_slot(&mut self, seq: Seq) {
         let Some(running) = self.running.get_mut(&seq) else { return };
-        let bytes = std::mem::take(&mut running.bytes);
-        self.payload_bytes = self.payload_bytes.saturating_sub(u64::from(bytes));
+        if std::mem::take(&mut running.bytes_counted) {
+            self.payload_bytes = self.payload_bytes.saturating_sub(u64::from(running.bytes));
+        }
+        if let Some(key) = running.claim_timer.take() {
+            self.wheel.cancel(key);
+        }
         if running.has_slot {
             running.has_slot = false;
             let (partition, hash) = (running.task.partition, running.task.spec.concurrency_hash());
@@ -284,7 +307,10 @@ impl Engine {
     /// The writes that the store lacks about a running task, if its shard is held.
     pub(crate) fn derive_writes(&mut self, seq: Seq) -> Option<(Unit, Ticket)> {
         let running = self.running.get_mut(&seq)?;
-        running.dirty = false;
+        if !std::mem::take(&mut running.dirty) {
+            // It was listed twice.
+            return None;
+        }
         let shard = running.task.shard;
         if !self.shards[shard.index()].is_active() {
             // The reload marks it again when it has reconciled.
@@ -355,18 +381,19 @@ impl Engine {
             running.task.attempt = running.task.attempt.max(running.open.n);
         }
         if wrote.cancel || wrote.ended {
-            self.notify(seq);
+            self.notify(seq, wrote.ended);
         }
         if wrote.ended {
             self.finish(seq);
         } else if wrote.started {
             self.start_is_durable(seq);
+            self.occurrence_recorded(seq);
         }
     }
 
-    fn notify(&mut self, seq: Seq) {
+    /// Tells who waited for what is durable now: a cancellation, and with `over` the end.
+    fn notify(&mut self, seq: Seq, over: bool) {
         let Some(running) = self.running.get_mut(&seq) else { return };
-        let over = matches!(running.stage, Stage::Over(_));
         let mut keep = Vec::new();
         let mut tell = Vec::new();
         for waiter in running.waiters.drain(..) {
@@ -388,7 +415,7 @@ impl Engine {
     /// durable, else with it.
     pub(crate) fn tell_if_cancel_is_recorded(&mut self, seq: Seq) {
         if self.running.get(&seq).is_some_and(|r| r.cancel_recorded) {
-            self.notify(seq);
+            self.notify(seq, false);
         }
     }
 
@@ -401,6 +428,8 @@ impl Engine {
             return;
         };
         let (nonce, shard, cancelled) = (running.open.nonce, running.task.shard, running.cancel);
+        let partition = running.task.partition;
+        let paused = self.share(partition).is_some_and(|share| share.paused);
         if cancelled {
             if let Some(reply) = claim {
                 self.claim_item_gone(reply);
@@ -408,7 +437,7 @@ impl Engine {
             self.attempt_over(Ended::new(seq, nonce, AttemptOutcome::Cancelled));
             return;
         }
-        if !self.may_start(shard) {
+        if paused || !self.may_start(shard) {
             if let Some(reply) = claim {
                 self.claim_item_gone(reply);
             }
@@ -420,10 +449,7 @@ impl Engine {
             Some(reply) => {
                 // The claim's period counts from when the worker gets it.
                 let until = self.now.store.plus(order.timeout);
-                if let Some(running) = self.running.get_mut(&seq) {
-                    running.open.claim_until = Some(until);
-                }
-                self.set_timer(until, Timer::Claim(seq, nonce));
+                self.arm_claim(seq, until);
                 self.claim_item_ready(reply, *order);
             }
         }
@@ -504,9 +530,12 @@ impl Engine {
                     running.recorded = recorded;
                     running.cancel_recorded = row.cancel_requested;
                     running.task.version = row.version;
-                    running.dirty = false;
                     self.occurrence_started(*seq);
                     self.mark_dirty(*seq, true);
+                    if recorded {
+                        // Its commit was not known to have happened.
+                        self.start_is_durable(*seq);
+                    }
                 }
                 _ => self.abandon(*seq),
             }
@@ -526,12 +555,7 @@ impl Engine {
         if running.is_executing_here() {
             self.effects.push(Effect::Stop { seq, nonce });
         }
-        if let Stage::Starting(_, Some(reply)) = &running.stage {
-            let reply = *reply;
-            self.claim_item_gone(reply);
-        }
-        self.release_slot(seq);
-        let Some(running) = self.running.remove(&seq) else { return };
+        let Some(running) = self.remove_running(seq) else { return };
         for waiter in running.waiters {
             match waiter {
                 Waiter::Cancel(reply) => self.answer(reply, Answer::Changed),
@@ -539,6 +563,50 @@ impl Engine {
                 // committed.
                 Waiter::Complete(reply, index) if over => self.complete_item_done(reply, index),
                 Waiter::Complete(reply, index) => self.complete_item_gone(reply, index),
+            }
+        }
+    }
+
+    /// Takes a running entry out of memory, giving back what it holds.
+    fn remove_running(&mut self, seq: Seq) -> Option<Running> {
+        if let Stage::Starting(_, Some(reply)) = &self.running.get(&seq)?.stage {
+            let reply = *reply;
+            self.claim_item_gone(reply);
+        }
+        self.release_slot(seq);
+        self.running.remove(&seq)
+    }
+
+    /// What runs in a shard that was lost is the next owner's. Attempts that this node makes
+    /// itself are remembered until they end: the shard may come back before.
+    pub(crate) fn leave_running(&mut self, shard: Shard) {
+        let of = self.running.iter().filter(|(_, r)| r.task.shard == shard);
+        let mut seqs: Vec<Seq> = of.map(|(seq, _)| *seq).collect();
+        seqs.sort();
+        for seq in seqs {
+            let Some(running) = self.running.get_mut(&seq) else { continue };
+            if running.is_executing_here() {
+                let waiters = std::mem::take(&mut running.waiters);
+                self.send_away(waiters);
+            } else {
+                self.drop_running(seq);
+            }
+        }
+    }
+
+    /// Forgets a running task of a shard that is not held.
+    fn drop_running(&mut self, seq: Seq) {
+        if let Some(running) = self.remove_running(seq) {
+            self.send_away(running.waiters);
+        }
+    }
+
+    /// Who waits for a write that will not be made here may ask the shard's owner.
+    fn send_away(&mut self, waiters: Vec<Waiter>) {
+        for waiter in waiters {
+            match waiter {
+                Waiter::Cancel(reply) => self.refuse(reply, Unavailable::NotOwner),
+                Waiter::Complete(reply, _) => self.complete_refused(reply),
             }
         }
     }
@@ -560,7 +628,9 @@ impl Engine {
             progress: None,
             has_slot: is_worker,
             bytes: 0,
+            bytes_counted: false,
             is_worker,
+            claim_timer: None,
             waiters: Vec::new(),
             task: row,
         };
@@ -571,10 +641,7 @@ impl Engine {
         if is_worker {
             part.take_slot(hash);
             let until = self.now.store.plus(self.claim_period(seq));
-            if let Some(running) = self.running.get_mut(&seq) {
-                running.open.claim_until = Some(until);
-            }
-            self.set_timer(until, Timer::Claim(seq, nonce));
+            self.arm_claim(seq, until);
         } else {
             let mut ended = Ended::new(seq, nonce, AttemptOutcome::Lost);
             ended.error = Some("the node that made the attempt stopped".to_owned());

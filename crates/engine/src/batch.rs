@@ -4,12 +4,13 @@
 //! gathers meanwhile goes out together when it is back, so the fsync is shared under load and
 //! nothing waits when idle. A batch that nobody waits for may gather for `linger`.
 
+use tourbillon_store::queries::Located;
 use tourbillon_store::{
-    Done, Partition, Refusal, Refused, Seq, Shard, State, StoreError, Stub, Time, Unit, UnitResult,
-    Write,
+    Done, Epoch, NewTask, Partition, QueueId, Rank, Refusal, Refused, Seq, Shard, State,
+    StoreError, Stub, Time, Unit, UnitResult, Write,
 };
 
-use crate::api::{Answer, CallId, Effect, ReplyId, Unavailable};
+use crate::api::{Answer, CallId, Effect, ReplyId, Request, Unavailable};
 use crate::attempt::Wrote;
 use crate::engine::{Engine, Line};
 
@@ -21,8 +22,8 @@ const BACKOFF_MAX: u64 = 5_000_000;
 pub(crate) enum Ticket {
     /// Nobody.
     Nobody,
-    /// Rows of these partitions were marked overdue.
-    Spill(Vec<Partition>),
+    /// Rows of these partitions were marked overdue, from these ranks on.
+    Spill(Vec<(Partition, Rank)>),
     /// A creation.
     Accept { reply: ReplyId, replaced: Option<(Seq, Shard, Partition)> },
     /// A task that others inserted was taken in.
@@ -50,8 +51,8 @@ pub(crate) enum Ticket {
     Edit { stub: Stub, shard: Shard, reply: ReplyId },
     /// A task of history becomes live.
     Redrive { reply: ReplyId },
-    /// A queue.
-    Queue { reply: ReplyId },
+    /// A queue; one that is being paused does not start anything meanwhile.
+    Queue { reply: ReplyId, pausing: Option<QueueId> },
     /// A schedule.
     Schedule { reply: ReplyId, uid: u128, planned: Option<Planned> },
 }
@@ -71,6 +72,19 @@ pub(crate) struct Planned {
 pub(crate) struct Batches {
     outbox: Line<(Unit, Ticket)>,
     outbox_writes: usize,
+    /// What concerns a shard that is being read again: sent when that is done, so that what is
+    /// read is the outcome of everything sent before, and of nothing else.
+    waiting: Line<(Unit, Ticket)>,
+    waiting_writes: usize,
+    /// Shards to be read again when the batch in flight is back.
+    reloads: Vec<Shard>,
+    /// Occurrences that were loaded while the batch that may have created them is in flight:
+    /// taken in when it is back and they are known to their schedules. With whether they are
+    /// marked overdue, which lets them in wherever the edge is.
+    early: Vec<(Shard, Stub, bool)>,
+    /// Changes to tasks that are not in memory and that the batch in flight may have created:
+    /// looked at when it is back. Their writes could not go out before, either.
+    later: Vec<Later>,
     dirty: Line<Seq>,
     flight: Option<Flight>,
     /// Somebody waits for what gathers.
@@ -82,11 +96,19 @@ pub(crate) struct Batches {
     backoff: u64,
 }
 
+/// What is asked again when the batch in flight is back.
+#[derive(Debug)]
+pub(crate) enum Later {
+    Request(ReplyId, Request),
+    Accept(ReplyId, Vec<NewTask>, Located),
+}
+
 #[derive(Debug)]
 struct Flight {
     call: CallId,
     tickets: Vec<Ticket>,
     writes: usize,
+    shards: Vec<Shard>,
 }
 
 impl Batches {
@@ -96,22 +118,55 @@ impl Batches {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.outbox.is_empty() && self.dirty.is_empty() && self.flight.is_none()
+        self.outbox.is_empty()
+            && self.waiting.is_empty()
+            && self.dirty.is_empty()
+            && self.flight.is_none()
     }
 
     /// Writes that wait or are in flight.
     pub(crate) fn pending_writes(&self) -> usize {
-        self.outbox_writes + self.dirty.len() + self.flight.as_ref().map_or(0, |f| f.writes)
+        self.outbox_writes
+            + self.waiting_writes
+            + self.dirty.len()
+            + self.flight.as_ref().map_or(0, |f| f.writes)
     }
 
     pub(crate) fn in_outbox(&self) -> usize {
         self.outbox_writes
     }
 
-    /// Whether rows are about to be marked overdue.
-    pub(crate) fn has_spill(&self) -> bool {
-        let in_flight = self.flight.iter().flat_map(|f| &f.tickets);
-        self.outbox.iter().map(|(_, t)| t).chain(in_flight).any(|t| matches!(t, Ticket::Spill(_)))
+    /// Whether the batch in flight writes to this shard. Then it is read again when that is
+    /// back.
+    pub(crate) fn reload_must_wait(&mut self, shard: Shard) -> bool {
+        let must_wait = self.in_flight(shard);
+        if must_wait {
+            self.reloads.push(shard);
+        }
+        must_wait
+    }
+
+    pub(crate) fn ask_later(&mut self, later: Later) {
+        self.later.push(later);
+    }
+
+    /// Whether the batch in flight writes to this shard.
+    pub(crate) fn in_flight(&self, shard: Shard) -> bool {
+        self.flight.as_ref().is_some_and(|f| f.shards.contains(&shard))
+    }
+
+    /// Puts an occurrence that was loaded aside when the batch in flight may have created it.
+    pub(crate) fn put_early_aside(&mut self, shard: Shard, stub: Stub, marked: bool) -> bool {
+        let in_flight = self.in_flight(shard);
+        if in_flight {
+            self.early.push((shard, stub, marked));
+        }
+        in_flight
+    }
+
+    /// Drops what was put aside of a shard: it is read again.
+    pub(crate) fn forget_early(&mut self, shard: Shard) {
+        self.early.retain(|(s, ..)| *s != shard);
     }
 }
 
@@ -119,10 +174,23 @@ impl Engine {
     /// Has a unit written with the next batch.
     pub(crate) fn write(&mut self, unit: Unit, ticket: Ticket) {
         let somebody_waits = !matches!(ticket, Ticket::Nobody | Ticket::Close { reply: None, .. });
+        if unit.fences.iter().any(|f| self.shards[f.0.index()].is_reloading()) {
+            self.batches.waiting_writes += unit.writes.len();
+            self.batches.waiting.push_back((unit, ticket));
+            return;
+        }
         self.batches.urgent |= somebody_waits;
         self.batches.since.get_or_insert(self.now.mono);
         self.batches.outbox_writes += unit.writes.len();
         self.batches.outbox.push_back((unit, ticket));
+    }
+
+    /// Has what waited for shards that were being read go on.
+    pub(crate) fn release_waiting(&mut self) {
+        self.batches.waiting_writes = 0;
+        for (unit, ticket) in std::mem::take(&mut self.batches.waiting) {
+            self.write(unit, ticket);
+        }
     }
 
     /// When the batch that gathers has gathered long enough: store time.
@@ -187,7 +255,8 @@ impl Engine {
             tickets.push(Ticket::Nobody);
         }
         let call = self.call();
-        self.batches.flight = Some(Flight { call, tickets, writes });
+        let shards = shards_of(&units);
+        self.batches.flight = Some(Flight { call, tickets, writes, shards });
         self.effects.push(Effect::Commit { call, units });
     }
 
@@ -214,6 +283,20 @@ impl Engine {
             }
             Err(error) => self.batch_failed(units, flight.tickets, &error),
         }
+        for shard in std::mem::take(&mut self.batches.reloads) {
+            if self.shards[shard.index()].must_be_read() {
+                self.reload(shard);
+            }
+        }
+        for (shard, stub, marked) in std::mem::take(&mut self.batches.early) {
+            if marked { self.admit(stub) } else { self.settle(shard, stub) }
+        }
+        for later in std::mem::take(&mut self.batches.later) {
+            match later {
+                Later::Request(reply, request) => self.request(reply, request),
+                Later::Accept(reply, tasks, old) => self.accept(reply, tasks, Some(old)),
+            }
+        }
     }
 
     /// Nothing of the batch is known to be committed: those who wait are told so, and every
@@ -224,21 +307,30 @@ impl Engine {
         self.batches.not_before = self.now.mono + self.batches.backoff;
         let why = Engine::unavailable(error.kind(), error.to_string());
         for ticket in tickets {
+            if let Ticket::Queue { pausing, .. } = &ticket {
+                self.pause_over(*pausing);
+            }
             if let Some(reply) = ticket.reply() {
                 self.refuse(reply, why.clone());
             }
         }
-        let mut shards: Vec<Shard> =
-            units.iter().flat_map(|u| u.fences.iter().map(|f| f.0)).collect();
-        shards.sort();
-        shards.dedup();
-        shards.into_iter().for_each(|shard| self.reload(shard));
+        shards_of(&units).into_iter().for_each(|shard| self.reload(shard));
     }
 
     fn unit_done(&mut self, unit: Unit, ticket: Ticket, done: Vec<Done>) {
         match ticket {
             Ticket::Nobody => {}
-            Ticket::Spill(partitions) => partitions.into_iter().for_each(|p| self.flag(p)),
+            Ticket::Spill(marked) => {
+                for (partition, first) in marked {
+                    if let Some(spill) =
+                        self.parts.get_mut(&partition).and_then(|p| p.spill.as_mut())
+                        && let Some(at) = spill.marking.iter().position(|r| *r == first)
+                    {
+                        spill.marking.swap_remove(at);
+                    }
+                    self.flag(partition);
+                }
+            }
             Ticket::Accept { reply, replaced } => {
                 if let Some((seq, shard, partition)) = replaced {
                     self.forget(seq);
@@ -296,13 +388,16 @@ impl Engine {
                     self.answer(reply, Answer::Changed);
                 }
             }
-            Ticket::Queue { reply } => match done.into_iter().next() {
-                Some(Done::Queue(queue)) => {
-                    self.set_queue((*queue).clone());
-                    self.answer(reply, Answer::Queue(queue));
+            Ticket::Queue { reply, pausing } => {
+                match done.into_iter().next() {
+                    Some(Done::Queue(queue)) => {
+                        self.set_queue((*queue).clone());
+                        self.answer(reply, Answer::Queue(queue));
+                    }
+                    _ => self.answer(reply, Answer::Changed),
                 }
-                _ => self.answer(reply, Answer::Changed),
-            },
+                self.pause_over(pausing);
+            }
             Ticket::Schedule { reply, uid, planned } => {
                 self.schedule_written(reply, uid, &unit, planned.map(|p| p.with_seq(&done)));
             }
@@ -323,17 +418,28 @@ impl Engine {
         refused: Refused,
         stale: &mut Vec<Shard>,
     ) {
-        let shards = unit.fences.iter().map(|f| f.0);
         if refused.why == Refusal::Fenced {
-            // Somebody else holds a shard now: nothing is known of it any more.
-            for shard in shards {
-                self.lease_lost(shard);
+            // Somebody else holds a shard now: nothing is known of it any more. The unit may be
+            // from an epoch before the one that is held now; and of several shards it is not
+            // said which was lost, so they are read again and the next write tells.
+            let held = |f: &&(Shard, Epoch)| self.fence(f.0) == Some(**f);
+            let lost: Vec<Shard> = unit.fences.iter().filter(held).map(|f| f.0).collect();
+            match lost[..] {
+                [shard] if unit.fences.len() == 1 => self.lease_lost(shard),
+                _ => stale.extend(lost),
             }
             if let Some(reply) = ticket.reply() {
                 self.refuse(reply, Unavailable::NotOwner);
             }
             return;
         }
+        if refused.why == Refusal::Exists
+            && let Some(planned) = ticket.planned().filter(|p| p.insert == Some(refused.index))
+            && let Some(Write::Insert(task)) = unit.writes.get(refused.index)
+        {
+            self.occurrence_taken(planned.uid, task.schedule.as_ref());
+        }
+        let shards = unit.fences.iter().map(|f| f.0);
         match ticket {
             // What was refused is the client's business; memory is as it was.
             Ticket::Accept { reply, replaced } => {
@@ -367,10 +473,16 @@ impl Engine {
                 self.forget(stub.seq);
                 self.reread(shard);
             }
-            Ticket::Queue { reply } => self.answer(reply, Answer::Changed),
+            Ticket::Queue { reply, pausing } => {
+                self.answer(reply, Answer::Changed);
+                self.pause_over(pausing);
+            }
             Ticket::Schedule { reply, .. } => {
                 let answer = match refused.why {
-                    Refusal::Exists => Answer::Refused { index: refused.index, why: refused.why },
+                    // Its name is taken. (Of a later write it says that an occurrence exists.)
+                    Refusal::Exists if refused.index == 0 => {
+                        Answer::Refused { index: 0, why: refused.why }
+                    }
                     _ => Answer::Changed,
                 };
                 self.answer(reply, answer);
@@ -391,8 +503,10 @@ impl Engine {
     /// Answers the other shards that it rests on too.
     pub(crate) fn purge_outbox(&mut self, shard: Shard) -> Vec<Shard> {
         let outbox = std::mem::take(&mut self.batches.outbox);
+        let waiting = std::mem::take(&mut self.batches.waiting);
+        (self.batches.outbox_writes, self.batches.waiting_writes) = (0, 0);
         let mut others = Vec::new();
-        for (unit, ticket) in outbox {
+        for (unit, ticket) in outbox.into_iter().chain(waiting) {
             let rests_on_memory = match &ticket {
                 Ticket::Close { .. }
                 | Ticket::CloseAway { .. }
@@ -407,13 +521,12 @@ impl Engine {
                 | Ticket::Queue { .. } => false,
             };
             if rests_on_memory && unit.fences.iter().any(|f| f.0 == shard) {
-                self.batches.outbox_writes -= unit.writes.len();
                 others.extend(unit.fences.iter().map(|f| f.0).filter(|s| *s != shard));
                 if let Some(reply) = ticket.reply() {
                     self.refuse(reply, Unavailable::NotOwner);
                 }
             } else {
-                self.batches.outbox.push_back((unit, ticket));
+                self.write(unit, ticket);
             }
         }
         others.sort();
@@ -422,7 +535,25 @@ impl Engine {
     }
 }
 
+/// The shards that units write to, each once.
+fn shards_of(units: &[Unit]) -> Vec<Shard> {
+    let mut shards: Vec<Shard> = units.iter().flat_map(|u| u.fences.iter().map(|f| f.0)).collect();
+    shards.sort();
+    shards.dedup();
+    shards
+}
+
 impl Ticket {
+    fn planned(&self) -> Option<Planned> {
+        match self {
+            Ticket::Task { planned, .. }
+            | Ticket::Close { planned, .. }
+            | Ticket::CloseAway { planned, .. }
+            | Ticket::Schedule { planned, .. } => *planned,
+            _ => None,
+        }
+    }
+
     fn reply(&self) -> Option<ReplyId> {
         match self {
             Ticket::Nobody | Ticket::Spill(_) | Ticket::TakeIn { .. } | Ticket::Task { .. } => None,
@@ -431,7 +562,7 @@ impl Ticket {
             | Ticket::CloseAway { reply, .. }
             | Ticket::Edit { reply, .. }
             | Ticket::Redrive { reply }
-            | Ticket::Queue { reply }
+            | Ticket::Queue { reply, .. }
             | Ticket::Schedule { reply, .. } => Some(*reply),
         }
     }

@@ -46,6 +46,14 @@ pub(crate) enum Timer {
 pub(crate) struct Resident {
     pub(crate) stub: Stub,
     pub(crate) place: Place,
+    /// The timer of its expiry, set when it is first ready.
+    pub(crate) expiry: Option<Key>,
+}
+
+impl Resident {
+    pub(crate) fn new(stub: Stub, place: Place) -> Resident {
+        Resident { stub, place, expiry: None }
+    }
 }
 
 /// Where a resident task is.
@@ -55,8 +63,8 @@ pub(crate) enum Place {
     Wheel(Key),
     /// Among its partition's ready tasks.
     Ready,
-    /// Being read for its start; its slot is taken. For a claim, or by this node.
-    Fetching(Option<ReplyId>),
+    /// Being read by this fetch for its start; its slot is taken. For a claim, or by this node.
+    Fetching(CallId, Option<ReplyId>),
     /// An occurrence that waits for the previous run to end.
     Parked,
     /// A change to it is being written; it must not start.
@@ -73,12 +81,16 @@ pub struct Engine {
     base: i64,
     pub(crate) shards: Vec<ShardState>,
     pub(crate) queues: FxHashMap<QueueId, Arc<QueueRecord>>,
+    /// Queues that are being paused, and by how many writes.
+    pausing: FxHashMap<QueueId, u32>,
     pub(crate) parts: FxHashMap<Partition, Part>,
     pub(crate) flagged: Vec<Partition>,
     pub(crate) resident: FxHashMap<Seq, Resident>,
     pub(crate) running: FxHashMap<Seq, Running>,
     pub(crate) payload_bytes: u64,
+    /// What is to be read at the end of the step, and by which fetch.
     pub(crate) fetch: Vec<Seq>,
+    pub(crate) next_fetch: Option<CallId>,
     pub(crate) batches: Batches,
     pub(crate) schedules: Schedules,
     pub(crate) workers: Workers,
@@ -140,12 +152,14 @@ impl Engine {
             base: floor_tick(now.store.0),
             shards: (0..SHARDS).map(|_| ShardState::default()).collect(),
             queues: FxHashMap::default(),
+            pausing: FxHashMap::default(),
             parts: FxHashMap::default(),
             flagged: Vec::new(),
             resident: FxHashMap::default(),
             running: FxHashMap::default(),
             payload_bytes: 0,
             fetch: Vec::new(),
+            next_fetch: None,
             batches: Batches::default(),
             schedules: Schedules::default(),
             workers: Workers::default(),
@@ -200,7 +214,7 @@ impl Engine {
             Event::Reloaded { call, shard, probe, result } => {
                 self.reloaded(call, shard, &probe, result);
             }
-            Event::Fetched { seqs, result } => self.fetched(seqs, result),
+            Event::Fetched { call, seqs, result } => self.fetched(call, seqs, result),
             Event::Ended(ended) => self.ended(ended),
             Event::Request { reply, request } => self.request(reply, request),
             Event::Claim { reply, claim } => self.claim(reply, claim),
@@ -289,7 +303,38 @@ impl Engine {
     }
 
     pub(crate) fn share(&self, partition: Partition) -> Option<Share> {
-        Some(Share::of(self.queues.get(&partition.queue)?, partition.index))
+        let mut share = Share::of(self.queues.get(&partition.queue)?, partition.index);
+        share.paused |= self.pausing.contains_key(&partition.queue);
+        Some(share)
+    }
+
+    /// A pause is being written: from now on nothing of the queue starts.
+    pub(crate) fn pause_begins(&mut self, queue: QueueId) {
+        *self.pausing.entry(queue).or_default() += 1;
+        self.unfetch(queue);
+    }
+
+    /// A pause was written, or not: the queue is as it is known.
+    pub(crate) fn pause_over(&mut self, queue: Option<QueueId>) {
+        let Some(queue) = queue else { return };
+        if let Some(n) = self.pausing.get_mut(&queue) {
+            *n -= 1;
+            if *n == 0 {
+                self.pausing.remove(&queue);
+            }
+        }
+        self.flag_queue(queue);
+    }
+
+    fn partitions_of(&self, queue: QueueId) -> Vec<Partition> {
+        let mut of: Vec<Partition> =
+            self.parts.keys().filter(|p| p.queue == queue).copied().collect();
+        of.sort();
+        of
+    }
+
+    fn flag_queue(&mut self, queue: QueueId) {
+        self.partitions_of(queue).into_iter().for_each(|p| self.flag(p));
     }
 
     /// The partition is looked at before the step ends.
@@ -307,16 +352,30 @@ impl Engine {
             return;
         }
         let id = queue.id;
+        let paused = queue.config.paused;
         self.queues.insert(id, Arc::new(queue));
-        let partitions: Vec<Partition> =
-            self.parts.keys().filter(|p| p.queue == id).copied().collect();
-        for partition in partitions {
+        if paused {
+            self.unfetch(id);
+        }
+        for partition in self.partitions_of(id) {
             let ranks = self.parts.get_mut(&partition).map(Part::unblock_all).unwrap_or_default();
             for rank in ranks {
                 self.back_to_ready(rank.seq);
             }
+            self.clamp_rate(partition);
             self.flag(partition);
         }
+    }
+
+    /// The rate or the clock changed: what waits for a token waits anew.
+    fn clamp_rate(&mut self, partition: Partition) {
+        let Some(share) = self.share(partition) else { return };
+        let Some(part) = self.parts.get_mut(&partition) else { return };
+        part.clamp_rate(&share, self.now.store);
+        if let Some(key) = part.rate_timer.take() {
+            self.wheel.cancel(key);
+        }
+        self.flag(partition);
     }
 
     // ---- wheel time -------------------------------------------------------------------
@@ -358,18 +417,18 @@ impl Engine {
                 }
             }
             Timer::Expire(seq) => {
-                if self.resident.get(&seq).is_some_and(|r| {
-                    matches!(r.place, Place::Ready | Place::Parked)
-                        && r.stub.expires <= self.now.store
-                }) {
-                    self.expire(seq);
+                if let Some(resident) = self.resident.get_mut(&seq) {
+                    resident.expiry = None;
+                    if matches!(resident.place, Place::Ready | Place::Parked) {
+                        self.expire(seq);
+                    }
                 }
             }
             Timer::Claim(seq, nonce) => self.claim_ran_out(seq, nonce),
             Timer::ClaimWait(reply) => self.claim_waited(reply),
             Timer::Rate(partition) => {
                 if let Some(part) = self.parts.get_mut(&partition) {
-                    part.rate_timer = false;
+                    part.rate_timer = None;
                 }
                 self.flag(partition);
             }
@@ -382,31 +441,32 @@ impl Engine {
     /// Forward: what has become due runs, in bounded steps, by the ordinary path.
     fn clock_stepped(&mut self, back: bool) {
         if !back {
-            return;
+            return self.renew_claims(false);
         }
         self.base = floor_tick(self.now.store.0);
-        let old = std::mem::replace(&mut self.wheel, HierarchicalWheel::new());
-        let mut old = old;
+        let mut old = std::mem::replace(&mut self.wheel, HierarchicalWheel::new());
         let mut keep = Vec::new();
         old.drain(|_, _, timer| match timer {
-            Timer::Due(_) | Timer::Expire(_) => {}
+            Timer::Due(_)
+            | Timer::Expire(_)
+            | Timer::Claim(..)
+            | Timer::ClaimWait(_)
+            | Timer::Rate(_) => {}
             other => keep.push(other),
         });
-        // Claims and waits are re-armed: a claim keeps the period it has, counted from now.
+        // A worker that waits is answered soon, and asks again.
+        let wait = self.now.store.plus(SECOND);
         for timer in keep {
-            match timer {
-                Timer::Claim(seq, nonce) => self.rearm_claim(seq, nonce),
-                Timer::ClaimWait(_) => {
-                    let at = self.now.store.plus(SECOND);
-                    self.set_timer(at, timer);
-                }
-                other => {
-                    let at = self.now.store;
-                    self.set_timer(at, other);
-                }
-            }
+            self.set_timer(self.now.store, timer);
         }
+        self.workers.wait_until_at_most(wait);
+        self.rearm_waits(wait);
+        self.renew_claims(true);
         self.drop_window();
+        let mut partitions: Vec<Partition> = self.parts.keys().copied().collect();
+        partitions.sort();
+        self.parts.values_mut().for_each(|part| part.rate_timer = None);
+        partitions.into_iter().for_each(|p| self.clamp_rate(p));
     }
 
     pub(crate) fn unavailable(kind: StoreErrorKind, message: String) -> Unavailable {
@@ -430,7 +490,7 @@ impl Engine {
             match resident.place {
                 Place::Wheel(key) => assert_eq!(self.wheel.get(key), Some(&Timer::Due(*seq))),
                 Place::Ready => *ready.entry(partition).or_default() += 1,
-                Place::Fetching(_) => *slots.entry(partition).or_default() += 1,
+                Place::Fetching(..) => *slots.entry(partition).or_default() += 1,
                 Place::Parked | Place::Held => {}
             }
         }

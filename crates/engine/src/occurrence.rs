@@ -18,6 +18,7 @@ use tourbillon_store::{
 };
 
 use crate::api::{Answer, ReplyId, Request, ScheduleView, Unavailable};
+use crate::attempt::Stage;
 use crate::batch::{Planned, Ticket};
 use crate::engine::{Engine, Line, Place};
 use crate::timing::{compile, occurrence_id};
@@ -34,6 +35,9 @@ const DEFERRED_MAX: usize = 64;
 pub(crate) struct Schedules {
     by_uid: FxHashMap<u128, Schedule>,
     by_task: FxHashMap<Seq, u128>,
+    /// Logical times that the store has already, found when planning ran into them (after a
+    /// step of the clock back and an edit): planning goes on after them.
+    taken: FxHashMap<u128, i64>,
 }
 
 #[derive(Debug)]
@@ -49,6 +53,8 @@ struct Schedule {
     unsettled: u32,
     deferred: Line<(ReplyId, Request)>,
     deleted: bool,
+    /// Nothing up to here is planned: it is in the store already.
+    taken: i64,
 }
 
 /// A live task of a schedule.
@@ -96,6 +102,7 @@ impl Schedule {
         if self.record.paused || doc.max_runs.is_some_and(|max| self.record.cursor.created >= max) {
             return None;
         }
+        let after = if self.is_delay() { after } else { after.max(self.taken) };
         self.timing.next_after(after).map(|o| (Time(o.logical), Time(o.due).ceil_milli()))
     }
 
@@ -182,8 +189,18 @@ impl Engine {
             for l in &live {
                 self.schedules.by_task.insert(l.seq, uid);
             }
-            self.schedules.by_uid.insert(uid, Schedule::new(record, timing, live));
+            let taken = self.schedules.taken.get(&uid).copied();
+            let mut schedule = Schedule::new(record, timing, live);
+            schedule.taken = taken.unwrap_or(i64::MIN);
+            self.schedules.by_uid.insert(uid, schedule);
         }
+    }
+
+    /// An occurrence was planned that exists already.
+    pub(crate) fn occurrence_taken(&mut self, uid: u128, link: Option<&ScheduleLink>) {
+        let Some(link) = link.filter(|l| l.origin == PLAN) else { return };
+        let taken = self.schedules.taken.entry(uid).or_insert(i64::MIN);
+        *taken = (*taken).max(link.logical.0);
     }
 
     pub(crate) fn forget_schedules(&mut self, shard: Shard) {
@@ -255,6 +272,7 @@ impl Engine {
         if let Some(part) = self.parts.get_mut(&stub.partition) {
             part.remove(&stub);
         }
+        self.unblock(&stub);
     }
 
     /// Stops the previous run for the next occurrence.
@@ -350,7 +368,8 @@ impl Engine {
         }
         let after = match (schedule.is_delay(), started, finishing) {
             (true, _, true) => self.now.store.0,
-            (false, true, _) => schedule.record.cursor.next?.logical.0,
+            // Without a start when the rule was a fixed delay while it ran.
+            (false, true, _) | (false, _, true) => schedule.record.cursor.next?.logical.0,
             _ => return None,
         };
         let target = schedule.next(after);
@@ -379,6 +398,7 @@ impl Engine {
         record.version += 1;
         record.cursor = cursor;
         schedule.unsettled += 1;
+        (schedule.parked, schedule.overlapped) = (false, false);
         let insert = next.map(|next| {
             let task = planned_task(record, PLAN.to_owned(), next, now);
             unit.writes.push(Write::Insert(Box::new(task)));
@@ -399,7 +419,7 @@ impl Engine {
             let link = link_of(&schedule.record, PLAN.to_owned(), next.logical);
             let stub = Stub::new(seq, 0, next.due, partition, spec, Some(&link), 0, 0);
             let kind = spec.kind.clone();
-            schedule.live.push(Live { seq, id: next.id, version: 0, started: false, attempt: 0 });
+            schedule.add(Live { seq, id: next.id, version: 0, started: false, attempt: 0 });
             self.schedules.by_task.insert(seq, uid);
             self.tally.created(shard, self.now.store, partition.queue, &kind);
             self.settle(shard, stub);
@@ -407,15 +427,24 @@ impl Engine {
         self.resume_deferred(uid);
     }
 
+    /// Whether writes about the schedule are under way, or a start that is being made durable:
+    /// that comes before the answer to what is asked now.
+    fn is_unsettled(&self, uid: u128) -> bool {
+        let starting = |seq: &Seq| {
+            self.running.get(seq).is_some_and(|r| matches!(r.stage, Stage::Starting(..)))
+        };
+        self.schedules
+            .by_uid
+            .get(&uid)
+            .is_some_and(|s| s.unsettled > 0 || s.live.iter().any(|l| starting(&l.seq)))
+    }
+
     fn resume_deferred(&mut self, uid: u128) {
-        let Some(schedule) = self.schedules.by_uid.get_mut(&uid) else { return };
-        if schedule.unsettled == 0
+        while !self.is_unsettled(uid)
+            && let Some(schedule) = self.schedules.by_uid.get_mut(&uid)
             && let Some((reply, request)) = schedule.deferred.pop_front()
         {
             self.request(reply, request);
-            if self.schedules.by_uid.get(&uid).is_some_and(|s| s.unsettled == 0) {
-                self.resume_deferred(uid);
-            }
         }
     }
 
@@ -425,6 +454,13 @@ impl Engine {
     pub(crate) fn occurrence_started(&mut self, seq: Seq) {
         if let Some(live) = self.live_mut(seq) {
             live.started = true;
+        }
+    }
+
+    /// The start of a schedule's task is written: what waited for that goes on.
+    pub(crate) fn occurrence_recorded(&mut self, seq: Seq) {
+        if let Some(uid) = self.schedules.of(seq) {
+            self.resume_deferred(uid);
         }
     }
 
@@ -441,7 +477,7 @@ impl Engine {
     pub(crate) fn occurrence_redriven(&mut self, task: &Task) {
         let Some(link) = &task.schedule else { return };
         if let Some(schedule) = self.schedules.by_uid.get_mut(&link.uid) {
-            schedule.live.push(Live {
+            schedule.add(Live {
                 seq: task.seq,
                 id: task.id,
                 version: task.version,
@@ -477,12 +513,12 @@ impl Engine {
 
     /// Puts a request aside while the schedule's writes are under way. Answers whether it did.
     fn defer(&mut self, uid: u128, reply: ReplyId, request: Request) -> Option<(ReplyId, Request)> {
+        if !self.is_unsettled(uid) {
+            return Some((reply, request));
+        }
         let Some(schedule) = self.schedules.by_uid.get_mut(&uid) else {
             return Some((reply, request));
         };
-        if schedule.unsettled == 0 {
-            return Some((reply, request));
-        }
         if schedule.deferred.len() >= DEFERRED_MAX {
             self.refuse(reply, Unavailable::Overloaded);
         } else {
@@ -558,7 +594,10 @@ impl Engine {
         record.created_at = old.record.created_at;
         let waiting = record.cursor.next;
         let live = old.waiting().cloned();
-        let moved = old.record.partition != record.partition;
+        // An edit leaves these as they were, so the waiting occurrence is made anew.
+        let moved = old.record.partition != record.partition
+            || old.record.doc.task.concurrency_key != record.doc.task.concurrency_key;
+        let taken = old.taken;
         // One that runs (its start not yet written, or a fixed delay's) is left to its end.
         let runs = live
             .as_ref()
@@ -571,7 +610,12 @@ impl Engine {
                 // It is planned anew and counts once.
                 record.cursor.created = record.cursor.created.saturating_sub(1);
             }
-            let probe = Schedule::new(record.clone(), timing.clone(), Vec::new());
+            let mut probe = Schedule::new(record.clone(), timing.clone(), Vec::new());
+            probe.taken = match waiting {
+                // The waiting one is in the store, and may stay.
+                Some(w) if live.is_some() => taken.min(w.logical.0 - 1),
+                _ => taken,
+            };
             let after = if probe.is_delay() { now.0 } else { after };
             let next = probe.next(after).map(|(logical, due)| NextOccurrence {
                 id: occurrence_id(uid, PLAN, logical),
@@ -607,7 +651,7 @@ impl Engine {
         record.version += 1;
         schedule.record = record;
         schedule.timing = timing;
-        schedule.parked = schedule.parked && runs;
+        (schedule.parked, schedule.overlapped) = (false, false);
         schedule.unsettled += 1;
         let planned = Some(Planned { uid, insert, seq: None });
         self.write(Unit { fences, writes }, Ticket::Schedule { reply, uid, planned });
@@ -752,7 +796,7 @@ impl Engine {
     pub(crate) fn occurrence_inserted(&mut self, task: &NewTask, seq: Seq) {
         let Some(link) = &task.schedule else { return };
         if let Some(schedule) = self.schedules.by_uid.get_mut(&link.uid) {
-            schedule.live.push(Live { seq, id: task.id, version: 0, started: false, attempt: 0 });
+            schedule.add(Live { seq, id: task.id, version: 0, started: false, attempt: 0 });
             self.schedules.by_task.insert(seq, link.uid);
         }
     }
@@ -789,6 +833,14 @@ impl Schedule {
             unsettled: 0,
             deferred: Line::new(),
             deleted: false,
+            taken: i64::MIN,
+        }
+    }
+
+    /// A live task of it, unless it is known.
+    fn add(&mut self, live: Live) {
+        if !self.live.iter().any(|l| l.seq == live.seq) {
+            self.live.push(live);
         }
     }
 }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tourbillon_store::queue::Rate;
 use tourbillon_store::{QueueRecord, Rank, Seq, Shard, Stub, StubFlags, Time};
+use tourbillon_wheel::Key;
 
 /// See the module.
 #[derive(Debug)]
@@ -20,13 +21,14 @@ pub(crate) struct Part {
     ready: usize,
     pub(crate) running: u32,
     per_key: FxHashMap<u64, u32>,
-    /// Theoretical arrival time of the rate limit (GCRA), in microseconds times `count`.
+    /// Theoretical arrival time of the rate limit (GCRA), in microseconds times
+    /// [`RATE_SCALE`], so that it keeps its meaning when the rate changes.
     arrival: i128,
     pub(crate) spill: Option<Spill>,
     /// Whether it is in the list of partitions to look at.
     pub(crate) flagged: bool,
-    /// Whether a timer for the rate limit is set.
-    pub(crate) rate_timer: bool,
+    /// The timer for the rate limit, if one is set.
+    pub(crate) rate_timer: Option<Key>,
 }
 
 /// Rows marked overdue that are not all in memory.
@@ -37,7 +39,35 @@ pub(crate) struct Spill {
     pub(crate) loading: Option<u64>,
     /// Rows that changed while a load was under way.
     pub(crate) changed: FxHashSet<Seq>,
+    /// The first rank of each write that marks rows and is not committed yet.
+    pub(crate) marking: Vec<Rank>,
+    /// The first rank that the load under way may have missed, because it was marked beside it.
+    pub(crate) missed: Option<Rank>,
 }
+
+impl Spill {
+    /// Nothing of what is marked is known to be in memory.
+    pub(crate) fn unknown() -> Spill {
+        Spill {
+            after: None,
+            loading: None,
+            changed: FxHashSet::default(),
+            marking: Vec::new(),
+            missed: None,
+        }
+    }
+
+    /// Rows from `first` on are being marked: they are not in memory.
+    pub(crate) fn mark(&mut self, first: Rank) {
+        self.marking.push(first);
+        let before = just_before(first);
+        self.after = self.after.map(|after| after.min(before));
+        self.missed = Some(self.missed.map_or(first, |m| m.min(first)));
+    }
+}
+
+/// Parts of a microsecond in which the rate limit is counted.
+const RATE_SCALE: i128 = 1 << 20;
 
 /// The rank just before, as an exclusive lower bound.
 pub(crate) fn just_before(rank: Rank) -> Rank {
@@ -54,15 +84,28 @@ impl Part {
             ready: 0,
             running: 0,
             per_key: FxHashMap::default(),
-            arrival: i128::from(i64::MIN),
+            arrival: i128::from(i64::MIN) * RATE_SCALE,
             spill: None,
             flagged: false,
-            rate_timer: false,
+            rate_timer: None,
         }
     }
 
     pub(crate) fn ready(&self) -> usize {
         self.ready
+    }
+
+    /// Ready tasks that the order allows to start.
+    pub(crate) fn ready_in_order(&self) -> usize {
+        match self.spill.as_ref().map(|s| s.after) {
+            None => self.ready,
+            Some(None) => 0,
+            Some(Some(after)) => {
+                let blocked = self.blocked.values();
+                let sets = self.pull.values().chain(blocked).chain([&self.push]);
+                sets.map(|set| set.range(..=after).count()).sum()
+            }
+        }
     }
 
     pub(crate) fn has_pull(&self) -> bool {
@@ -158,6 +201,11 @@ impl Part {
                 self.per_key.remove(&hash);
             }
         }
+        self.unblock_first(hash)
+    }
+
+    /// The first task that is blocked by a concurrency key, taken out: it may be its turn.
+    pub(crate) fn unblock_first(&mut self, hash: u64) -> Option<Rank> {
         let set = self.blocked.get_mut(&hash)?;
         let rank = set.pop_first();
         if set.is_empty() {
@@ -185,22 +233,28 @@ impl Part {
 
     /// `Ok` when the rate allows a start now, else when it will.
     pub(crate) fn rate_allows(&self, rate: &Share, now: Time) -> Result<(), Time> {
-        let Some((per, count, burst)) = rate.rate else { return Ok(()) };
-        let count = i128::from(count);
-        let ahead = self.arrival - i128::from(now.0) * count;
-        let allowed = i128::from(per) * i128::from(burst - 1);
+        let Some((step, allowed)) = rate.steps() else { return Ok(()) };
+        let ahead = self.arrival - i128::from(now.0) * RATE_SCALE;
         if ahead <= allowed {
             return Ok(());
         }
-        let wait = (ahead - allowed + count - 1) / count;
+        debug_assert!(ahead <= allowed + step, "clamped when rate or clock changed");
+        let wait = (ahead - allowed + RATE_SCALE - 1) / RATE_SCALE;
         Err(now.plus(i64::try_from(wait).unwrap_or(i64::MAX)))
+    }
+
+    /// After a change of the rate or a step of the clock: nothing waits longer than for one
+    /// start under the rate that holds now.
+    pub(crate) fn clamp_rate(&mut self, rate: &Share, now: Time) {
+        if let Some((step, allowed)) = rate.steps() {
+            self.arrival = self.arrival.min(i128::from(now.0) * RATE_SCALE + allowed + step);
+        }
     }
 
     /// Counts a start against the rate.
     pub(crate) fn take_rate(&mut self, rate: &Share, now: Time) {
-        let Some((per, count, _)) = rate.rate else { return };
-        let now = i128::from(now.0) * i128::from(count);
-        self.arrival = self.arrival.max(now) + i128::from(per);
+        let Some((step, _)) = rate.steps() else { return };
+        self.arrival = self.arrival.max(i128::from(now.0) * RATE_SCALE) + step;
     }
 }
 
@@ -229,6 +283,14 @@ impl Share {
                 .map(|Rate { per, count, burst }| (*per, part(*count).max(1), part(*burst).max(1))),
             paused: queue.config.paused,
         }
+    }
+
+    /// Time from one start to the next, and how far starts may run ahead, both scaled.
+    fn steps(&self) -> Option<(i128, i128)> {
+        let (per, count, burst) = self.rate?;
+        let count = i128::from(count);
+        let step = (i128::from(per) * RATE_SCALE + count - 1) / count;
+        Some((step, step * i128::from(burst - 1)))
     }
 }
 

@@ -6,7 +6,7 @@
 use tourbillon_store::time::MILLI;
 use tourbillon_store::{Partition, Seq, State, StoreError, StubFlags, Task, Unit, Write};
 
-use crate::api::{Effect, ReplyId};
+use crate::api::{CallId, Effect, ReplyId};
 use crate::batch::Ticket;
 use crate::engine::{Engine, Place, Timer};
 use crate::occurrence::Judgement;
@@ -42,12 +42,21 @@ impl Engine {
         while !self.fetch.is_empty() {
             let n = self.fetch.len().min(FETCH_MAX);
             let seqs = self.fetch.drain(..n).collect();
-            self.effects.push(Effect::Fetch { seqs });
+            let call = self.fetch_call();
+            self.effects.push(Effect::Fetch { call, seqs });
         }
+        self.next_fetch = None;
+    }
+
+    /// The number of the fetch that gathers in this step.
+    fn fetch_call(&mut self) -> CallId {
+        let call = self.next_fetch.unwrap_or_else(|| self.call());
+        self.next_fetch = Some(call);
+        call
     }
 
     pub(crate) fn fetch_count(&self) -> usize {
-        self.resident.values().filter(|r| matches!(r.place, Place::Fetching(_))).count()
+        self.resident.values().filter(|r| matches!(r.place, Place::Fetching(..))).count()
     }
 
     fn start_partition(&mut self, partition: Partition) {
@@ -58,7 +67,7 @@ impl Engine {
                 return;
             }
             let Some(rank) = rank.filter(|r| part.in_order(*r)) else {
-                if self.may_start(part.shard) {
+                if part.spill.is_some() && self.may_start(part.shard) {
                     self.load_overdue(partition);
                 }
                 return;
@@ -102,9 +111,11 @@ impl Engine {
             return Look::Again;
         }
         if let Err(at) = part.rate_allows(&share, self.now.store) {
-            if !part.rate_timer {
-                part.rate_timer = true;
-                self.set_timer(at, Timer::Rate(partition));
+            if part.rate_timer.is_none() {
+                let key = self.set_timer(at, Timer::Rate(partition));
+                if let Some(part) = self.parts.get_mut(&partition) {
+                    part.rate_timer = Some(key);
+                }
             }
             return Look::Stop;
         }
@@ -123,14 +134,16 @@ impl Engine {
             && let Some(part) = self.parts.get_mut(&stub.partition)
         {
             part.remove(&stub);
+            self.unblock(&stub);
             then(self, seq);
         }
     }
 
     /// Takes a ready task's slot and has it read.
     pub(crate) fn take(&mut self, seq: Seq, claim: Option<ReplyId>) {
+        let call = self.fetch_call();
         let Some(resident) = self.resident.get_mut(&seq) else { return };
-        resident.place = Place::Fetching(claim);
+        resident.place = Place::Fetching(call, claim);
         let stub = resident.stub;
         if let Some(part) = self.parts.get_mut(&stub.partition) {
             part.remove(&stub);
@@ -211,6 +224,7 @@ impl Engine {
 
     pub(crate) fn fetched(
         &mut self,
+        call: CallId,
         seqs: Vec<Seq>,
         result: Result<Vec<Option<Task>>, StoreError>,
     ) {
@@ -220,7 +234,7 @@ impl Engine {
                 let at = self.now.store.plus(100 * MILLI);
                 for seq in seqs {
                     let Some(resident) = self.resident.get(&seq) else { continue };
-                    if !matches!(resident.place, Place::Fetching(_)) {
+                    if !matches!(resident.place, Place::Fetching(by, _) if by == call) {
                         continue;
                     }
                     if let Some(stub) = self.hold(seq) {
@@ -236,7 +250,11 @@ impl Engine {
         };
         for (seq, task) in seqs.into_iter().zip(tasks) {
             let Some(resident) = self.resident.get(&seq) else { continue };
-            let Place::Fetching(claim) = resident.place else { continue };
+            // A late answer may be about a time before the task was taken anew.
+            let Place::Fetching(by, claim) = resident.place else { continue };
+            if by != call {
+                continue;
+            }
             let stub = resident.stub;
             let shard = self.parts[&stub.partition].shard;
             let task = task.filter(|t| t.version == stub.version && t.state == State::Scheduled);
@@ -245,7 +263,8 @@ impl Engine {
                 self.reload(shard);
                 continue;
             };
-            if stub.due > self.now.store || !self.may_start(shard) {
+            let expired = stub.expires <= self.now.store;
+            if stub.due > self.now.store || expired || self.draining || !self.may_start(shard) {
                 self.hold(seq);
                 self.make_ready(seq);
                 continue;

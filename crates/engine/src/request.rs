@@ -5,11 +5,13 @@
 
 use tourbillon_store::queries::Located;
 use tourbillon_store::time::MILLI;
-use tourbillon_store::{NewTask, QueueRecord, Seq, State, Stub, Task, TaskSpec, Time, Unit, Write};
+use tourbillon_store::{
+    NewTask, QueueRecord, Seq, Shard, State, Stub, Task, TaskSpec, Time, Unit, Write,
+};
 
 use crate::api::{Answer, Effect, ReplyId, Request, Unavailable};
 use crate::attempt::{Stage, Waiter};
-use crate::batch::Ticket;
+use crate::batch::{Later, Ticket};
 use crate::engine::{Engine, Place};
 
 impl Engine {
@@ -28,6 +30,12 @@ impl Engine {
         if waiting > 0 && waiting + tasks.len() > self.cfg.max_pending_writes {
             return self.refuse(reply, Unavailable::Overloaded);
         }
+        let replaces = match replaces {
+            Some(old) if self.may_be_new(old.seq, old.shard) => {
+                return self.batches.ask_later(Later::Accept(reply, tasks, old));
+            }
+            other => other,
+        };
         let mut fences = Vec::new();
         for task in &tasks {
             if fences.iter().any(|(shard, _)| *shard == task.shard) {
@@ -69,6 +77,15 @@ impl Engine {
         self.write(Unit { fences, writes }, Ticket::Accept { reply, replaced });
     }
 
+    /// Whether the batch in flight may have created this task, so that nothing is known of it
+    /// yet, as what occurrence of which schedule it is.
+    fn may_be_new(&self, seq: Seq, shard: Shard) -> bool {
+        self.batches.in_flight(shard)
+            && !self.resident.contains_key(&seq)
+            && !self.running.contains_key(&seq)
+            && self.schedules.of(seq).is_none()
+    }
+
     fn is_held(&self, seq: Seq) -> bool {
         self.resident.get(&seq).is_some_and(|r| r.place == Place::Held)
     }
@@ -76,6 +93,14 @@ impl Engine {
     // ---- requests -----------------------------------------------------------------------
 
     pub(crate) fn request(&mut self, reply: ReplyId, request: Request) {
+        let about = match &request {
+            Request::Cancel { at } => Some((at.seq, at.shard)),
+            Request::Edit { task, .. } => Some((task.seq, task.shard)),
+            _ => None,
+        };
+        if about.is_some_and(|(seq, shard)| self.may_be_new(seq, shard)) {
+            return self.batches.ask_later(Later::Request(reply, request));
+        }
         match request {
             Request::Cancel { at } => self.cancel(reply, &at),
             Request::Edit { task, due, spec, unstarted } => {
@@ -120,6 +145,9 @@ impl Engine {
             return self.answer(reply, Answer::Changed);
         }
         let held = self.hold(seq);
+        if held.is_none() {
+            self.hold_away(seq, at.version, at.partition, at.shard);
+        }
         let version = held.map_or(at.version, |stub| stub.version);
         let close = Write::Close {
             seq,
@@ -198,6 +226,12 @@ impl Engine {
             self.hold_away(seq, version, task.partition, shard);
         }
         let due = due.ceil_milli();
+        // The store keeps these whatever the new definition says.
+        let spec = Box::new(TaskSpec {
+            key: task.spec.key.clone(),
+            concurrency_key: task.spec.concurrency_key.clone(),
+            ..*spec
+        });
         let stub = Stub::new(
             seq,
             version + 1,
@@ -216,29 +250,25 @@ impl Engine {
     /// A pause holds from now on, also while it is being written: if the write fails, the
     /// queue goes on as it was.
     fn put_queue(&mut self, reply: ReplyId, record: Box<QueueRecord>) {
-        if record.config.paused
-            && let Some(queue) = self.queues.get(&record.id)
-            && queue.version == record.version
-        {
-            let mut paused = (**queue).clone();
-            paused.config.paused = true;
-            self.queues.insert(record.id, std::sync::Arc::new(paused));
-            self.unfetch(record.id);
+        let pausing = record.config.paused.then_some(record.id);
+        if let Some(queue) = pausing {
+            self.pause_begins(queue);
         }
         let unit = Unit { fences: Vec::new(), writes: vec![Write::PutQueue { record }] };
-        self.write(unit, Ticket::Queue { reply });
+        self.write(unit, Ticket::Queue { reply, pausing });
     }
 
     /// Tasks of a queue that are being read for their start go back: it was paused.
-    fn unfetch(&mut self, queue: tourbillon_store::QueueId) {
-        let seqs: Vec<Seq> = self
+    pub(crate) fn unfetch(&mut self, queue: tourbillon_store::QueueId) {
+        let mut seqs: Vec<Seq> = self
             .resident
             .iter()
             .filter(|(_, r)| {
-                r.stub.partition.queue == queue && matches!(r.place, Place::Fetching(_))
+                r.stub.partition.queue == queue && matches!(r.place, Place::Fetching(..))
             })
             .map(|(seq, _)| *seq)
             .collect();
+        seqs.sort();
         for seq in seqs {
             self.hold(seq);
             self.make_ready(seq);

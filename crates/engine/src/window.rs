@@ -9,8 +9,8 @@
 use rustc_hash::FxHashSet;
 use tourbillon_store::time::{MILLI, MINUTE};
 use tourbillon_store::{
-    Edge, Epoch, Partition, Reloaded, Seq, Shard, Span, StoreError, Stub, StubFlags, Time, Unit,
-    Write,
+    Edge, Epoch, Partition, Rank, Reloaded, Seq, Shard, Span, StoreError, Stub, StubFlags, Time,
+    Unit, Write,
 };
 use tourbillon_wheel::TimerQueue;
 
@@ -68,6 +68,16 @@ impl ShardState {
         self.status == Status::Active
     }
 
+    /// Whether it is held and what runs and is planned is being read.
+    pub(crate) fn is_reloading(&self) -> bool {
+        matches!(self.status, Status::Reloading(_))
+    }
+
+    /// Whether it is held and nothing is under way to read it.
+    pub(crate) fn must_be_read(&self) -> bool {
+        self.status == Status::Reloading(None)
+    }
+
     fn covers(&self, due: Time, seq: Seq) -> bool {
         self.edge.covers(due, seq) || self.loading.as_ref().is_some_and(|l| due < l.until)
     }
@@ -82,10 +92,10 @@ impl Engine {
     }
 
     pub(crate) fn lease_renewed(&mut self, shard: Shard, until: Time) {
+        let could_start = self.may_start(shard);
         if let Some(lease) = &mut self.shards[shard.index()].lease {
-            let resumed = lease.1 <= self.now.store;
             lease.1 = until;
-            if resumed {
+            if !could_start {
                 self.flag_shard(shard);
             }
         }
@@ -97,6 +107,8 @@ impl Engine {
             self.reload(other);
         }
         self.forget_shard(shard);
+        self.leave_running(shard);
+        self.release_waiting();
     }
 
     /// Whether an attempt may start in this shard now.
@@ -135,6 +147,7 @@ impl Engine {
         for part in self.parts.values_mut().filter(|p| p.shard == shard) {
             part.forget();
         }
+        self.batches.forget_early(shard);
         self.forget_schedules(shard);
     }
 
@@ -148,6 +161,9 @@ impl Engine {
     /// Undoes what a resident task's place holds: its timer, its line, its slot.
     fn leave_place(&mut self, resident: &Resident) {
         let stub = &resident.stub;
+        if let Some(key) = resident.expiry {
+            self.wheel.cancel(key);
+        }
         match resident.place {
             Place::Wheel(key) => {
                 self.wheel.cancel(key);
@@ -156,8 +172,9 @@ impl Engine {
                 if let Some(part) = self.parts.get_mut(&stub.partition) {
                     part.remove(stub);
                 }
+                self.unblock(stub);
             }
-            Place::Fetching(claim) => {
+            Place::Fetching(_, claim) => {
                 self.payload_bytes = self.payload_bytes.saturating_sub(u64::from(stub.bytes));
                 self.free_slot(stub.partition, stub.concurrency_hash);
                 if let Some(reply) = claim {
@@ -173,21 +190,25 @@ impl Engine {
         let resident = self.resident.remove(&seq)?;
         self.leave_place(&resident);
         let stub = resident.stub;
-        self.resident.insert(seq, Resident { stub, place: Place::Held });
+        self.resident.insert(seq, Resident::new(stub, Place::Held));
         Some(stub)
     }
 
     /// Drops the shard's memory and reads it again, as a takeover does. The one recovery path.
+    ///
+    /// What is read must be the outcome of every write sent before, so it waits for the batch in
+    /// flight, and new writes to the shard wait for it.
     pub(crate) fn reload(&mut self, shard: Shard) {
+        let state = &mut self.shards[shard.index()];
+        let held = state.lease.is_some();
+        state.status = if held { Status::Reloading(None) } else { Status::Absent };
+        state.edge = Edge::START;
+        state.loading = None;
         for other in self.purge_outbox(shard) {
             self.reload(other);
         }
         self.forget_shard(shard);
-        let state = &mut self.shards[shard.index()];
-        state.edge = Edge::START;
-        state.loading = None;
-        if state.lease.is_none() {
-            state.status = Status::Absent;
+        if !held || self.batches.reload_must_wait(shard) {
             return;
         }
         let call = self.call();
@@ -203,12 +224,13 @@ impl Engine {
         let state = &mut self.shards[shard.index()];
         state.edge = Edge::START;
         state.loading = None;
+        // What left memory may be marked overdue, where the window does not find it.
         for part in self.parts.values_mut().filter(|p| p.shard == shard) {
-            if let Some(spill) = &mut part.spill {
-                spill.after = None;
-                spill.loading = None;
-            }
+            let spill = part.spill.get_or_insert_with(Spill::unknown);
+            spill.after = None;
+            spill.loading = None;
         }
+        self.flag_shard(shard);
     }
 
     pub(crate) fn reloaded(
@@ -232,13 +254,13 @@ impl Engine {
         };
         self.shards[shard.index()].status = Status::Active;
         for (partition, _) in &found.spilled {
-            let spill = Spill { after: None, loading: None, changed: FxHashSet::default() };
-            self.part(*partition, shard).spill = Some(spill);
+            self.part(*partition, shard).spill = Some(Spill::unknown());
             self.flag(*partition);
         }
         self.adopt_schedules(found.schedules);
         self.reconcile(shard, probe, found.probed, found.running);
         self.flag_shard(shard);
+        self.release_waiting();
     }
 
     pub(crate) fn retry_reads(&mut self, shard: Shard) {
@@ -256,17 +278,34 @@ impl Engine {
 
     /// After a step back: nothing that waits is trusted to be due when memory thinks.
     pub(crate) fn drop_window(&mut self) {
-        let seqs: Vec<Seq> = self.resident.keys().copied().collect();
+        let mut seqs: Vec<Seq> = self.resident.keys().copied().collect();
+        seqs.sort();
+        let mut parked = Vec::new();
+        // Their timers went with the old wheel.
+        self.resident.retain(|_, r| !matches!(r.place, Place::Wheel(_)));
+        for resident in self.resident.values_mut() {
+            resident.expiry = None;
+            if resident.place == Place::Parked && resident.stub.expires < Time::MAX {
+                parked.push((resident.stub.expires, resident.stub.seq));
+            }
+        }
         for seq in seqs {
-            let Some(resident) = self.resident.get_mut(&seq) else { continue };
-            if let Place::Wheel(_) = resident.place {
-                // Its timer went with the old wheel.
-                self.resident.remove(&seq);
-            } else if resident.place == Place::Ready {
+            if self.resident.get(&seq).is_some_and(|r| r.place == Place::Ready) {
                 self.forget(seq);
             }
         }
-        Shard::all().for_each(|shard| self.reread(shard));
+        parked.sort();
+        for (at, seq) in parked {
+            let key = self.set_timer(at, Timer::Expire(seq));
+            if let Some(resident) = self.resident.get_mut(&seq) {
+                resident.expiry = Some(key);
+            }
+        }
+        for shard in Shard::all() {
+            if self.shards[shard.index()].is_active() {
+                self.reread(shard);
+            }
+        }
     }
 
     /// Holds a task's place while a change to it is written although it is not in memory, so
@@ -286,7 +325,7 @@ impl Engine {
             priority: 0,
             flags: StubFlags::default(),
         };
-        self.resident.entry(seq).or_insert(Resident { stub, place: Place::Held });
+        self.resident.entry(seq).or_insert(Resident::new(stub, Place::Held));
     }
 
     // ---- residents --------------------------------------------------------------------
@@ -323,11 +362,11 @@ impl Engine {
             return;
         }
         if stub.due <= self.now.store {
-            self.resident.insert(seq, Resident { stub, place: Place::Held });
+            self.resident.insert(seq, Resident::new(stub, Place::Held));
             self.make_ready(seq);
         } else {
             let key = self.set_timer(stub.due, Timer::Due(seq));
-            self.resident.insert(seq, Resident { stub, place: Place::Wheel(key) });
+            self.resident.insert(seq, Resident::new(stub, Place::Wheel(key)));
         }
     }
 
@@ -344,13 +383,26 @@ impl Engine {
             return;
         }
         resident.place = Place::Ready;
-        if stub.expires < Time::MAX {
-            self.set_timer(stub.expires, Timer::Expire(seq));
+        if stub.expires < Time::MAX && resident.expiry.is_none() {
+            let key = self.set_timer(stub.expires, Timer::Expire(seq));
+            if let Some(resident) = self.resident.get_mut(&seq) {
+                resident.expiry = Some(key);
+            }
         }
         if let Some(part) = self.parts.get_mut(&stub.partition) {
             part.insert(&stub);
         }
         self.flag(stub.partition);
+    }
+
+    /// A ready task left without a start: what waits for its concurrency key has its turn.
+    pub(crate) fn unblock(&mut self, stub: &Stub) {
+        if stub.concurrency_hash != 0
+            && let Some(part) = self.parts.get_mut(&stub.partition)
+            && let Some(rank) = part.unblock_first(stub.concurrency_hash)
+        {
+            self.back_to_ready(rank.seq);
+        }
     }
 
     /// A task that was taken out of its partition's lines goes back into them.
@@ -418,7 +470,7 @@ impl Engine {
         self.shards
             .iter()
             .filter(|s| s.is_active() && s.loading.is_none())
-            .map(|s| if full { s.edge.due.plus(FULL_PAUSE + 1) } else { s.edge.due.plus(-lead) })
+            .map(|s| s.edge.due.plus(if full { FULL_PAUSE + 1 } else { 1 - lead }))
             .min()
             .map(|at| at.max(self.now.store))
     }
@@ -445,8 +497,20 @@ impl Engine {
             }
             let ready = self.part(stub.partition, shard).ready();
             let room = self.resident.len() < self.cfg.max_resident;
-            if room || stub.due > self.now.store || ready < self.cfg.overdue_chunk {
+            if self.is_early(shard, &stub, false) {
+                continue;
+            }
+            if room || (stub.due <= self.now.store && ready < self.cfg.overdue_chunk) {
                 self.admit(stub);
+            } else if stub.due > self.now.store {
+                if self.resident.contains_key(&stub.seq) || self.running.contains_key(&stub.seq) {
+                    continue;
+                }
+                // Several shards load at once, so there may be less room than there was.
+                let edge = Edge { due: stub.due, seq: Seq(stub.seq.0.saturating_sub(1)) };
+                let state = &mut self.shards[shard.index()];
+                state.edge = state.edge.min(edge);
+                break;
             } else if !self.resident.contains_key(&stub.seq)
                 && !self.running.contains_key(&stub.seq)
             {
@@ -461,44 +525,45 @@ impl Engine {
     /// Marks overdue tasks for which there is no room; they come back in rank order.
     fn spill(&mut self, shard: Shard, stubs: Vec<Stub>) {
         let Some(fence) = self.fence(shard) else { return };
+        let mut marked: Vec<(Partition, Rank)> = Vec::new();
         for stub in &stubs {
-            let part = self.part(stub.partition, shard);
-            let before = just_before(stub.rank());
-            let spill = part.spill.get_or_insert_with(|| Spill {
-                after: Some(before),
-                loading: None,
-                changed: FxHashSet::default(),
-            });
-            if spill.after.is_some_and(|after| stub.rank() <= after) {
-                spill.after = Some(before);
-                // A reply under way may have been read before the mark.
-                spill.loading = None;
+            match marked.iter_mut().find(|(partition, _)| *partition == stub.partition) {
+                Some((_, first)) => *first = (*first).min(stub.rank()),
+                None => marked.push((stub.partition, stub.rank())),
             }
-            self.flag(stub.partition);
         }
-        let mut partitions: Vec<Partition> = stubs.iter().map(|s| s.partition).collect();
-        partitions.dedup();
+        for (partition, first) in &marked {
+            let part = self.part(*partition, shard);
+            let fresh = || Spill { after: Some(*first), ..Spill::unknown() };
+            part.spill.get_or_insert_with(fresh).mark(*first);
+            self.flag(*partition);
+        }
         let seqs = stubs.iter().map(|s| s.seq).collect();
         let unit = Unit { fences: vec![fence], writes: vec![Write::Spill { seqs }] };
-        self.write(unit, Ticket::Spill(partitions));
+        self.write(unit, Ticket::Spill(marked));
     }
 
-    /// Asks for the partition's overdue rows when what is in memory may not start before them.
+    /// Asks for the partition's overdue rows when what is in memory may not start before them,
+    /// unless memory is full and the partition has its share of it.
     pub(crate) fn load_overdue(&mut self, partition: Partition) {
-        // Rows are marked by a batch; reading before it is committed would find nothing.
-        if self.batches.has_spill() {
-            return;
-        }
         let call = self.call();
         let limit = self.cfg.overdue_chunk;
-        let Some(spill) = self.parts.get_mut(&partition).and_then(|p| p.spill.as_mut()) else {
+        let room = self.resident.len() < self.cfg.max_resident;
+        let Some(part) = self.parts.get_mut(&partition) else { return };
+        let in_order = part.ready_in_order();
+        let Some(spill) = part.spill.as_mut() else { return };
+        if spill.loading.is_some() || !(room || in_order < limit) {
             return;
-        };
-        if spill.loading.is_some() {
+        }
+        // The next rows are being marked: until that is committed there is nothing to find.
+        let marking = spill.marking.iter().min().copied();
+        if marking.is_some_and(|first| spill.after.is_some_and(|after| after >= just_before(first)))
+        {
             return;
         }
         spill.loading = Some(call.0);
         spill.changed.clear();
+        spill.missed = marking;
         let after = spill.after;
         self.effects.push(Effect::LoadOverdue { call, partition, after, limit });
     }
@@ -524,16 +589,30 @@ impl Engine {
                 return;
             }
         };
-        match stubs.last() {
-            Some(last) if stubs.len() >= limit => spill.after = Some(last.rank()),
-            _ => part.spill = None,
+        let shard = part.shard;
+        let cut = stubs.last().filter(|_| stubs.len() >= limit).map(Stub::rank);
+        let missed = spill.missed.take().map(just_before);
+        match (cut, missed) {
+            (None, None) => part.spill = None,
+            (Some(a), Some(b)) => spill.after = Some(a.min(b)),
+            (a, b) => spill.after = a.or(b),
         }
         for stub in stubs {
-            if !changed.contains(&stub.seq) {
+            if !changed.contains(&stub.seq) && !self.is_early(shard, &stub, true) {
                 self.admit(stub);
             }
         }
         self.flag(partition);
+    }
+
+    /// Whether a task that was loaded is an occurrence that its schedule does not know yet,
+    /// because the batch that created it is not back. Then it is taken in after that.
+    fn is_early(&mut self, shard: Shard, stub: &Stub, marked: bool) -> bool {
+        stub.flags.has(StubFlags::OCCURRENCE)
+            && self.schedules.of(stub.seq).is_none()
+            && !self.resident.contains_key(&stub.seq)
+            && !self.running.contains_key(&stub.seq)
+            && self.batches.put_early_aside(shard, *stub, marked)
     }
 
     // ---- inbox ------------------------------------------------------------------------

@@ -4,13 +4,14 @@
 //! holds an attempt that the store does not know.
 
 use rustc_hash::FxHashMap;
-use tourbillon_store::{AttemptOutcome, AttemptToken, Partition, QueueId, Seq};
+use tourbillon_store::{AttemptOutcome, AttemptToken, Partition, QueueId, Seq, Time};
+use tourbillon_wheel::{Key, TimerQueue};
 
 use crate::api::{
     Answer, Beat, Claim, Completion, Ended, ReplyId, StartOrder, TokenState, Unavailable,
     WorkerOutcome,
 };
-use crate::attempt::{Stage, Waiter};
+use crate::attempt::{Running, Stage, Waiter};
 use crate::engine::{Engine, Line, Timer};
 
 /// See the module.
@@ -19,6 +20,8 @@ pub(crate) struct Workers {
     lines: FxHashMap<QueueId, Line<(ReplyId, Claim)>>,
     jobs: FxHashMap<ReplyId, Job>,
     completions: FxHashMap<ReplyId, Pending>,
+    /// Until when claims wait.
+    waits: FxHashMap<ReplyId, Key>,
     /// Partitions that wait for payload bytes.
     pub(crate) starved: Vec<Partition>,
 }
@@ -41,6 +44,15 @@ struct Pending {
 }
 
 impl Workers {
+    /// No claim waits longer than until `at`.
+    pub(crate) fn wait_until_at_most(&mut self, at: Time) {
+        let waiting = self.lines.values_mut().flatten().map(|(_, claim)| claim);
+        let filling = self.jobs.values_mut().map(|job| &mut job.claim);
+        for claim in waiting.chain(filling) {
+            claim.wait_until = claim.wait_until.min(at);
+        }
+    }
+
     pub(crate) fn waiting(&self) -> usize {
         self.lines.values().map(Line::len).sum()
     }
@@ -67,7 +79,7 @@ impl Engine {
             if wait_until <= self.now.store {
                 self.claim_waited(reply);
             } else {
-                self.set_timer(wait_until, Timer::ClaimWait(reply));
+                self.set_wait(reply, wait_until);
             }
         }
     }
@@ -77,6 +89,7 @@ impl Engine {
         if self.draining {
             return;
         }
+        // While claims are served, things change that have them served again: once is enough.
         let Some(mut line) = self.workers.lines.remove(&queue) else { return };
         let mut partitions: Vec<Partition> = self
             .parts
@@ -87,18 +100,24 @@ impl Engine {
         partitions.sort();
         let mut waiting = Line::new();
         while let Some((reply, claim)) = line.pop_front() {
+            let (max, kinds) = (claim.max, claim.kinds.clone());
+            // One open item stands for the filling itself: what was taken may be gone before it
+            // is done.
+            let job = Job { claim, open: 1, orders: Vec::new(), abandoned: false };
+            self.workers.jobs.insert(reply, job);
             let mut taken = 0;
             for &partition in &partitions {
-                while taken < claim.max && self.take_for_claim(partition, &claim.kinds, reply) {
+                while taken < max && self.take_for_claim(partition, &kinds, reply) {
                     taken += 1;
+                    if let Some(job) = self.workers.jobs.get_mut(&reply) {
+                        job.open += 1;
+                    }
                 }
             }
             if taken > 0 {
-                let orders = Vec::with_capacity(taken);
-                let job = Job { claim, open: taken, orders, abandoned: false };
-                self.workers.jobs.insert(reply, job);
-            } else {
-                waiting.push_back((reply, claim));
+                self.claim_item_gone(reply);
+            } else if let Some(job) = self.workers.jobs.remove(&reply) {
+                waiting.push_back((reply, job.claim));
             }
         }
         if !waiting.is_empty() {
@@ -109,13 +128,37 @@ impl Engine {
         }
     }
 
+    fn set_wait(&mut self, reply: ReplyId, until: Time) {
+        self.clear_wait(reply);
+        let key = self.set_timer(until, Timer::ClaimWait(reply));
+        self.workers.waits.insert(reply, key);
+    }
+
+    fn clear_wait(&mut self, reply: ReplyId) {
+        if let Some(key) = self.workers.waits.remove(&reply) {
+            self.wheel.cancel(key);
+        }
+    }
+
+    /// After a step back, with a new wheel: every claim that waits waits until then.
+    pub(crate) fn rearm_waits(&mut self, until: Time) {
+        let mut replies: Vec<ReplyId> =
+            std::mem::take(&mut self.workers.waits).into_keys().collect();
+        replies.sort();
+        for reply in replies {
+            self.set_wait(reply, until);
+        }
+    }
+
     pub(crate) fn claim_waited(&mut self, reply: ReplyId) {
+        self.workers.waits.remove(&reply);
         if self.leave_line(reply) {
             self.answer(reply, Answer::Claimed(Vec::new()));
         }
     }
 
     pub(crate) fn claim_abandoned(&mut self, reply: ReplyId) {
+        self.clear_wait(reply);
         self.leave_line(reply);
         if let Some(job) = self.workers.jobs.get_mut(&reply) {
             job.abandoned = true;
@@ -159,7 +202,16 @@ impl Engine {
         if job.open > 0 {
             return;
         }
-        let Some(job) = self.workers.jobs.remove(&reply) else { return };
+        let Some(mut job) = self.workers.jobs.remove(&reply) else { return };
+        self.clear_wait(reply);
+        // The others may have taken long: what was lost meanwhile is not handed out, and each
+        // claim's period counts from when the worker gets it.
+        job.orders.retain(|order| self.is_open(order.task.seq, order.open.nonce));
+        for order in &mut job.orders {
+            let until = self.now.store.plus(order.timeout);
+            self.arm_claim(order.task.seq, until);
+            order.open.claim_until = Some(until);
+        }
         if job.abandoned {
             // Nobody is there to take them: they go back.
             for order in job.orders {
@@ -173,21 +225,22 @@ impl Engine {
             let queue = job.claim.queue;
             let wait_until = job.claim.wait_until;
             self.workers.lines.entry(queue).or_default().push_front((reply, job.claim));
-            self.set_timer(wait_until, Timer::ClaimWait(reply));
+            self.set_wait(reply, wait_until);
         }
     }
 
     // ---- claims that run out ----------------------------------------------------------------
 
     pub(crate) fn claim_ran_out(&mut self, seq: Seq, nonce: u64) {
-        let Some(running) = self.running.get(&seq) else { return };
+        let Some(running) = self.running.get_mut(&seq) else { return };
         if running.open.nonce != nonce || !matches!(running.stage, Stage::Executing) {
             return;
         }
+        running.claim_timer = None;
         let until = running.open.claim_until.unwrap_or(self.now.store);
         if until > self.now.store {
             // It was extended meanwhile.
-            self.set_timer(until, Timer::Claim(seq, nonce));
+            self.arm_claim(seq, until);
             return;
         }
         let mut ended = Ended::new(seq, nonce, AttemptOutcome::Lost);
@@ -195,29 +248,64 @@ impl Engine {
         self.attempt_over(ended);
     }
 
-    /// After a step back a claim has a full period from now.
-    pub(crate) fn rearm_claim(&mut self, seq: Seq, nonce: u64) {
-        let until = self.now.store.plus(self.claim_period(seq));
-        if let Some(running) = self.running.get_mut(&seq)
-            && running.open.nonce == nonce
-        {
-            running.open.claim_until = Some(until);
-            self.set_timer(until, Timer::Claim(seq, nonce));
+    /// A worker's claim holds until then unless it is extended.
+    pub(crate) fn arm_claim(&mut self, seq: Seq, until: Time) {
+        let Some(running) = self.running.get_mut(&seq) else { return };
+        running.open.claim_until = Some(until);
+        let nonce = running.open.nonce;
+        if let Some(key) = running.claim_timer.take() {
+            self.wheel.cancel(key);
+        }
+        let key = self.set_timer(until, Timer::Claim(seq, nonce));
+        if let Some(running) = self.running.get_mut(&seq) {
+            running.claim_timer = Some(key);
+        }
+    }
+
+    /// After a step of the clock, forward or back, a claim has a full period from now: that the
+    /// clock was set says nothing about the worker. After a step back the old wheel with its
+    /// timers is gone.
+    pub(crate) fn renew_claims(&mut self, wheel_is_new: bool) {
+        let claims = self.running.iter().filter(|(_, r)| r.claim_timer.is_some());
+        let mut seqs: Vec<Seq> = claims.map(|(seq, _)| *seq).collect();
+        seqs.sort();
+        for seq in seqs {
+            if wheel_is_new && let Some(running) = self.running.get_mut(&seq) {
+                running.claim_timer = None;
+            }
+            let until = self.now.store.plus(self.claim_period(seq));
+            self.arm_claim(seq, until);
         }
     }
 
     // ---- completions and heartbeats -----------------------------------------------------------
 
+    /// Whether this attempt is under way.
+    fn is_open(&self, seq: Seq, nonce: u64) -> bool {
+        let under_way = |r: &Running| r.open.nonce == nonce && matches!(r.stage, Stage::Executing);
+        self.running.get(&seq).is_some_and(under_way)
+    }
+
     fn holds(&self, token: &AttemptToken) -> bool {
         self.running.get(&token.seq).is_some_and(|r| {
             r.is_worker
+                && r.task.shard == token.shard
                 && r.open.nonce == token.nonce
                 && r.open.n == token.attempt
                 && matches!(r.stage, Stage::Executing)
         })
     }
 
+    /// Whether these attempts are known to be the workers', or not to be. Of a shard that is not
+    /// held, or is being read, that is not known.
+    fn knows(&self, mut tokens: impl Iterator<Item = AttemptToken>) -> bool {
+        tokens.all(|t| self.shards[t.shard.index()].is_active() || self.holds(&t))
+    }
+
     pub(crate) fn complete(&mut self, reply: ReplyId, items: Vec<Completion>) {
+        if !self.knows(items.iter().map(|i| i.token)) {
+            return self.refuse(reply, Unavailable::NotOwner);
+        }
         let mut states = vec![TokenState::Gone; items.len()];
         let mut open = 0;
         for (index, item) in items.into_iter().enumerate() {
@@ -272,7 +360,18 @@ impl Engine {
         }
     }
 
+    /// The shard of one of its attempts was lost before the end was written: all of it is to be
+    /// sent again, to the owners.
+    pub(crate) fn complete_refused(&mut self, reply: ReplyId) {
+        if self.workers.completions.remove(&reply).is_some() {
+            self.refuse(reply, Unavailable::NotOwner);
+        }
+    }
+
     pub(crate) fn heartbeat(&mut self, reply: ReplyId, items: Vec<Beat>) {
+        if !self.knows(items.iter().map(|i| i.token)) {
+            return self.refuse(reply, Unavailable::NotOwner);
+        }
         let mut states = Vec::with_capacity(items.len());
         for beat in items {
             if !self.holds(&beat.token) {

@@ -183,8 +183,8 @@ impl Runner {
                 Effect::Reload { call, shard, probe } => {
                     self.read(ReadJob::Reload { call, shard, probe });
                 }
-                Effect::Fetch { seqs } => {
-                    let _ = self.hands.fetcher.send(ReadJob::Fetch { seqs });
+                Effect::Fetch { call, seqs } => {
+                    let _ = self.hands.fetcher.send(ReadJob::Fetch { call, seqs });
                 }
                 Effect::Start(order) => self.hands.attempts.start(*order),
                 Effect::Stop { seq, nonce } => self.hands.attempts.stop(seq, nonce),

@@ -27,7 +27,7 @@ pub(crate) enum ReadJob {
     Load { call: CallId, shard: Shard, edge: Edge, until: Time, limit: usize },
     LoadOverdue { call: CallId, partition: Partition, after: Option<Rank>, limit: usize },
     Reload { call: CallId, shard: Shard, probe: Vec<Seq> },
-    Fetch { seqs: Vec<Seq> },
+    Fetch { call: CallId, seqs: Vec<Seq> },
 }
 
 /// Starts the writer: batches in the order they are sent, each durable before it is answered.
@@ -91,9 +91,9 @@ fn read(store: &dyn Store, job: ReadJob) -> Event {
             let result = store.reload(shard, &probe);
             Event::Reloaded { call, shard, probe, result }
         }
-        ReadJob::Fetch { seqs } => {
+        ReadJob::Fetch { call, seqs } => {
             let result = store.fetch(&seqs);
-            Event::Fetched { seqs, result }
+            Event::Fetched { call, seqs, result }
         }
     };
     let failed = match &event {
