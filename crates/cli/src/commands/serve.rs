@@ -95,8 +95,9 @@ impl Serve {
             self.allow_private_targets || config.allow_private_targets.unwrap_or(false);
         let data = match self.data.or(config.data) {
             Some(data) => data,
-            None => connect::data_folder()
-                .ok_or_else(|| usage("--data: give a folder; neither XDG_DATA_HOME nor HOME is set"))?,
+            None => connect::data_folder().ok_or_else(|| {
+                usage("--data: give a folder; neither XDG_DATA_HOME nor HOME is set")
+            })?,
         };
         node.data_dir = Some(data.clone());
         let listen = match (self.listen, config.listen) {

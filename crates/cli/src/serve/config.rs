@@ -119,10 +119,7 @@ impl Config {
         ] {
             anyhow::ensure!(value, "{field}: given 0; expected at least 1");
         }
-        anyhow::ensure!(
-            options.engine.window >= 2_000_000,
-            "window.length: expected at least 2s"
-        );
+        anyhow::ensure!(options.engine.window >= 2_000_000, "window.length: expected at least 2s");
         Ok(())
     }
 

@@ -39,11 +39,10 @@ pub(crate) struct Settings {
 /// signal ends it at once.
 pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
     let folder = settings.data.clone();
-    let store = tokio::task::spawn_blocking(move || {
-        SqliteStore::open(&folder, &SqliteOptions::default())
-    })
-    .await?
-    .with_context(|| format!("the data folder {}", settings.data.display()))?;
+    let store =
+        tokio::task::spawn_blocking(move || SqliteStore::open(&folder, &SqliteOptions::default()))
+            .await?
+            .with_context(|| format!("the data folder {}", settings.data.display()))?;
     let store = Arc::new(store);
     let info = store.info();
     tracing::info!(store = info.name, durable = info.durable, "{}", info.detail);

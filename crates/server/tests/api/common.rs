@@ -192,7 +192,7 @@ pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) 
     let end = Instant::now() + PATIENCE;
     while !condition().await {
         assert!(Instant::now() < end, "in {PATIENCE:?} it did not come true that {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::task::yield_now().await;
     }
 }
 
