@@ -113,7 +113,9 @@ impl Engine {
         };
         let order = Box::new(StartOrder { task: task.clone(), open: open.clone(), timeout });
         task.spec.payload = None;
-        let durable_first = is_worker || stub.flags.has(StubFlags::DURABLE_START);
+        let durable_first = is_worker
+            || stub.flags.has(StubFlags::DURABLE_START)
+            || self.may_have_been_started(shard, &task);
         let stage = if durable_first {
             Stage::Starting(order, claim)
         } else {
@@ -323,6 +325,16 @@ impl Engine {
         let mut wrote = Wrote { writes: 0, started: false, cancel: false, ended: false };
         let finishing = match &running.stage {
             Stage::Over(over) => {
+                // What it reported just before its end.
+                if let Some(progress) = running.progress.take().filter(|_| running.recorded) {
+                    writes.push(Write::Progress {
+                        seq,
+                        version,
+                        claim_until: running.open.claim_until,
+                        progress: Some(progress),
+                    });
+                    version += 1;
+                }
                 writes.push(Write::End {
                     seq,
                     version,

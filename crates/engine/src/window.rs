@@ -9,8 +9,8 @@
 use rustc_hash::FxHashSet;
 use tourbillon_store::time::{MILLI, MINUTE};
 use tourbillon_store::{
-    Edge, Epoch, Partition, Rank, Reloaded, Seq, Shard, Span, StoreError, Stub, StubFlags, Time,
-    Unit, Write,
+    Edge, Epoch, Partition, Rank, Reloaded, Seq, Shard, Span, StoreError, Stub, StubFlags, Task,
+    Time,     Unit, Write,
 };
 use tourbillon_wheel::TimerQueue;
 
@@ -26,6 +26,8 @@ const FULL_PAUSE: i64 = 250 * MILLI;
 #[derive(Debug)]
 pub(crate) struct ShardState {
     lease: Option<(Epoch, Time)>,
+    /// When it was taken under this epoch.
+    since: Time,
     status: Status,
     edge: Edge,
     loading: Option<Loading>,
@@ -53,7 +55,13 @@ struct Loading {
 
 impl Default for ShardState {
     fn default() -> Self {
-        ShardState { lease: None, status: Status::Absent, edge: Edge::START, loading: None }
+        ShardState {
+            lease: None,
+            since: Time::MIN,
+            status: Status::Absent,
+            edge: Edge::START,
+            loading: None,
+        }
     }
 }
 
@@ -87,7 +95,10 @@ impl Engine {
     // ---- leases -----------------------------------------------------------------------
 
     pub(crate) fn lease_gained(&mut self, shard: Shard, epoch: Epoch, until: Time) {
-        self.shards[shard.index()].lease = Some((epoch, until));
+        let since = self.now.store;
+        let state = &mut self.shards[shard.index()];
+        state.lease = Some((epoch, until));
+        state.since = since;
         self.reload(shard);
     }
 
@@ -109,6 +120,14 @@ impl Engine {
         self.forget_shard(shard);
         self.leave_running(shard);
         self.release_waiting();
+    }
+
+    /// Whether an owner before this one may have started the task and died before that was
+    /// written. Its start is durable first, or a task that kills its node would do so for ever
+    /// without any attempt being counted as lost.
+    pub(crate) fn may_have_been_started(&self, shard: Shard, task: &Task) -> bool {
+        let since = self.shards[shard.index()].since;
+        task.due < since && task.created_at < since
     }
 
     /// Whether an attempt may start in this shard now.
