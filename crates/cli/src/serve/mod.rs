@@ -35,8 +35,12 @@ pub(crate) struct Settings {
     pub(crate) node: NodeOptions,
 }
 
+/// The most that stopping the running attempts may take after a second signal: a command is given
+/// 5 s to end by itself.
+const FORCED: Duration = Duration::from_secs(8);
+
 /// Serves until SIGINT or SIGTERM, then lets running attempts end within the grace. A second
-/// signal ends it at once.
+/// signal stops them.
 pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
     let folder = settings.data.clone();
     let store =
@@ -81,13 +85,19 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
             }
         });
     }
-    let stop = async {
+    let forced = node.clone();
+    let stop = async move {
         signal().await;
         eprintln!("stopping: running attempts may end within {:?}", settings.grace);
-        // A second signal does not wait.
-        tokio::spawn(async {
+        tokio::spawn(async move {
             signal().await;
-            eprintln!("stopped at once");
+            eprintln!("stopping at once: running attempts are stopped");
+            // So that no command is left behind. A third signal does not wait for that either.
+            tokio::select! {
+                () = forced.shutdown(Duration::ZERO) => {}
+                () = tokio::time::sleep(FORCED) => {}
+                () = signal() => {}
+            }
             std::process::exit(1);
         });
     };
