@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use tourbillon_store::time::{MILLI, MINUTE};
 use tourbillon_store::{
     Edge, Epoch, Partition, Rank, Reloaded, Seq, Shard, Span, StoreError, Stub, StubFlags, Task,
-    Time,     Unit, Write,
+    Time, Unit, Write,
 };
 use tourbillon_wheel::TimerQueue;
 

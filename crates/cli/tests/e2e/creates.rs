@@ -1,5 +1,7 @@
 //! `kill -9` while tasks are being created.
 
+// sleeps: the moment of a kill is drawn at random, it is not a wait for something.
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,7 @@
 //! What a server costs that has nothing to do.
 
+// sleeps: the span over which idleness is measured.
+
 use std::time::Duration;
 
 use serde_json::{Value, json};

@@ -1,5 +1,7 @@
 //! Schedules over a real restart, and changes of a schedule against the clock.
 
+// sleeps: the length of an outage is what is tested.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! The real server as a process, and talking to it over HTTP.
 
+// sleeps: the pause between two looks at a real process, within a deadline.
+
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};

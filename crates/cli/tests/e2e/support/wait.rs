@@ -1,5 +1,7 @@
 //! Waiting for a condition: asked again and again until it holds or the deadline has passed.
 
+// sleeps: the pause between two looks at a condition, within a deadline.
+
 use std::time::{Duration, Instant};
 
 /// Between two looks.
