@@ -265,7 +265,8 @@ impl Engine {
             None if task.spec.at_most_once => 1,
             None => queue.and_then(|q| q.max_attempts).unwrap_or(self.cfg.max_attempts),
         };
-        let counted = task.counted_attempts() + 1;
+        // This one counts, and those before it that were neither lost nor released.
+        let counted = running.open.n.saturating_sub(task.lost).saturating_sub(task.released);
         if counted >= max_attempts {
             return finish(State::Failed, "the attempts are used up");
         }

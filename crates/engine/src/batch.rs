@@ -232,15 +232,21 @@ impl Engine {
             units.push(unit);
             tickets.push(ticket);
         }
+        let mut after_removal = Line::new();
         while writes < max
             && let Some(seq) = self.batches.dirty.pop_front()
         {
-            if let Some((unit, ticket)) = self.derive_writes(seq) {
+            if !self.batches.outbox.is_empty() && self.is_of_deleted(seq) {
+                // It moves its schedule on no more, so the removal must not come after it.
+                after_removal.push_back(seq);
+            } else if let Some((unit, ticket)) = self.derive_writes(seq) {
                 writes += unit.writes.len();
                 units.push(unit);
                 tickets.push(ticket);
             }
         }
+        after_removal.append(&mut self.batches.dirty);
+        self.batches.dirty = after_removal;
         if self.batches.outbox.is_empty() && self.batches.dirty.is_empty() {
             self.batches.urgent = false;
             self.batches.since = None;

@@ -141,6 +141,9 @@ pub struct EngineView {
 /// Length of a tick, in microseconds. Due times are whole milliseconds of store time.
 const TICK: i64 = MILLI;
 
+/// Entries for which memory is kept whatever happens.
+const SPARE: usize = 1_024;
+
 impl Engine {
     /// An engine that holds nothing, at `now`.
     pub fn new(cfg: EngineConfig, now: Now) -> Engine {
@@ -192,6 +195,7 @@ impl Engine {
         }
         self.fire_timers();
         self.start_ready();
+        self.give_memory_back();
         self.load_windows();
         self.flush();
         std::mem::take(&mut self.effects)
@@ -394,6 +398,18 @@ impl Engine {
     pub(crate) fn set_timer(&mut self, at: Time, timer: Timer) -> Key {
         let tick = self.tick_of(at);
         self.wheel.insert_at(tick, timer)
+    }
+
+    /// After a great many tasks left memory at once, their room goes too. Each time costs as
+    /// much as the removals that led to it. The wheel does so by itself.
+    fn give_memory_back(&mut self) {
+        let spare = |capacity: usize, len: usize| capacity / 8 > len.max(SPARE);
+        if spare(self.resident.capacity(), self.resident.len()) {
+            self.resident.shrink_to(2 * self.resident.len());
+        }
+        if spare(self.running.capacity(), self.running.len()) {
+            self.running.shrink_to(2 * self.running.len());
+        }
     }
 
     fn fire_timers(&mut self) {

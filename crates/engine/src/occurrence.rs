@@ -353,6 +353,12 @@ impl Engine {
         self.advance_to(uid, target, unit)
     }
 
+    /// Whether a task is of a schedule whose removal is being written.
+    pub(crate) fn is_of_deleted(&self, seq: Seq) -> bool {
+        let schedule = self.schedules.of(seq).and_then(|uid| self.schedules.by_uid.get(&uid));
+        schedule.is_some_and(|s| s.deleted)
+    }
+
     /// Adds to a unit that records a start or an end what moves the schedule on.
     pub(crate) fn plan_after_run(
         &mut self,

@@ -29,7 +29,6 @@ pub(crate) struct Known {
     min_version: u32,
     last: Option<(u32, Fence)>,
     starts: u32,
-    released: u32,
     redrives: u32,
 }
 
@@ -154,8 +153,6 @@ impl Model {
                 let known = self.tasks.entry(*id).or_default();
                 known.forbidden = None;
                 known.redrives += 1;
-                known.starts = 0;
-                known.released = 0;
                 self.redriven.extend(schedule);
             }
             Asked::Schedule { uid, paused: false, delete: false } => {
@@ -206,7 +203,8 @@ impl World {
         let (forbidden, min_version, last) = (known.forbidden, known.min_version, known.last);
         known.last = Some((open.n, fence));
         known.starts += 1;
-        let once = task.spec.at_most_once && known.starts > known.released + 1;
+        let again = known.redrives == 0 && known.starts > task.released + 1;
+        let once = task.spec.at_most_once && again;
         let first_ever = last.is_none();
         let redriven = known.redrives > 0;
         if let Some(why) = forbidden {
@@ -501,8 +499,6 @@ impl World {
                     if active.life != self.life {
                         self.count("adopted worker attempts");
                     }
-                    let known = self.model.tasks.entry(active.id).or_default();
-                    known.released += u32::from(*outcome == AttemptOutcome::Released);
                     if *outcome == AttemptOutcome::Succeeded {
                         self.model.succeeded.insert(active.id);
                     }
@@ -667,6 +663,9 @@ impl World {
             let max = if task.spec.at_most_once { 1 } else { max };
             let counted = task.counted_attempts();
             self.check(counted <= max + redrives, || format!("{id} had {counted} of {max}"));
+            if task.outcome_reason.as_deref() == Some("the attempts are used up") && redrives == 0 {
+                self.check(counted == max, || format!("{id} failed after {counted} of {max}"));
+            }
             let max = task.spec.retry.max_lost.unwrap_or(3);
             self.check(task.lost <= max + redrives, || format!("{id} lost {}", task.lost));
             for attempt in &task.attempts {

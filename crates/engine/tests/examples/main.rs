@@ -1,0 +1,9 @@
+//! Examples: known faults of schedulers, each with its story, and what the policies say, told
+//! around the real engine and the memory store by a node that does at once what it is asked,
+//! unless a test holds it back.
+
+mod bench;
+mod faults;
+mod ownership;
+mod policies;
+mod schedules;
