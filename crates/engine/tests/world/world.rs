@@ -114,6 +114,8 @@ pub(crate) struct World {
     /// Tasks whose cancellation was acknowledged, for a planted fault.
     pub ghosts: Vec<Task>,
     plant_done: bool,
+    closing: bool,
+    gathered: Vec<Event>,
     idle: u32,
     quiet: u32,
     pub steps: u64,
@@ -173,6 +175,8 @@ impl World {
             stopped: HashSet::new(),
             ghosts: Vec::new(),
             plant_done: false,
+            closing: false,
+            gathered: Vec::new(),
             idle: 0,
             quiet: 0,
             steps: 0,
@@ -294,6 +298,11 @@ impl World {
             }
             Act::Deliver { asked, event } => self.deliver(*asked, event),
             Act::Abandon { reply } => {
+                if !self.gathered.is_empty() {
+                    // One of them may answer it.
+                    let last = self.gathered.pop().expect("there is one");
+                    self.step_now(last);
+                }
                 if let Some(asked) = self.model.outstanding.remove(&reply) {
                     self.count("claims abandoned");
                     self.asker_is_alone(&asked);
@@ -312,6 +321,10 @@ impl World {
             Act::RegainShard(shard) => self.regain_shard(shard),
             Act::InboxPoll => self.inbox_poll(),
             Act::Calm => {
+                if self.closing {
+                    // The node that is being stopped stops first.
+                    self.act(Act::Crash);
+                }
                 self.log(|| "calm".into());
                 self.calm = true;
                 self.after(MINUTE, Act::Drain);
@@ -335,14 +348,33 @@ impl World {
 
     /// One step of the engine, checked.
     pub(crate) fn step(&mut self, event: Event) {
-        let now = Now { mono: self.mono, store: self.now() };
         if self.trace && !matches!(event, Event::Tick) {
             let text = format!("{event:?}");
             self.log(|| format!("> {:.4000}", text));
         }
-        let Some(engine) = &mut self.engine else { return };
+        if self.engine.is_none() {
+            return;
+        }
+        // Some events come together with the next one.
+        let alone = self.calm
+            || matches!(
+                event,
+                Event::ClockStepped | Event::LeaseGained { .. } | Event::ClaimAbandoned { .. }
+            );
+        if !alone && self.rng.chance(10) {
+            self.gathered.push(event);
+            return;
+        }
+        self.step_now(event);
+    }
+
+    fn step_now(&mut self, event: Event) {
+        let now = Now { mono: self.mono, store: self.now() };
         let idle = matches!(event, Event::Tick | Event::LeaseRenewed { .. });
-        let effects = engine.step(now, event);
+        let Some(engine) = &mut self.engine else { return };
+        let mut events = std::mem::take(&mut self.gathered);
+        events.push(event);
+        let effects = engine.step_all(now, events);
         self.steps += 1;
         if !idle || !effects.is_empty() || self.steps.is_multiple_of(8) {
             engine.check_invariants();
@@ -609,9 +641,21 @@ impl World {
         if self.calm {
             return;
         }
+        if self.engine.as_ref().is_some_and(|e| !self.closing && !e.is_quiet())
+            && self.rng.chance(40)
+        {
+            // It is told to stop, and has some time for what runs.
+            self.closing = true;
+            self.count("drains");
+            self.step(Event::Drain);
+            let grace = self.rng.between(0, 30 * SECOND);
+            return self.after(grace, Act::Crash);
+        }
+        self.closing = false;
         self.log(|| "crash".into());
         self.count("crashes");
         self.engine = None;
+        self.gathered.clear();
         self.life += 1;
         self.flight = None;
         self.loads = 0;
