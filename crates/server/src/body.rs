@@ -8,10 +8,10 @@ use std::future::Future;
 
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::request::Parts;
 use http::{HeaderMap, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
 use tourbillon_store::TaskId;
@@ -191,15 +191,37 @@ pub(crate) async fn read(body: Body, app: &App) -> Result<Bytes> {
             .detail("the body is too large")
             .expected(format!("at most {most} bytes"))
     };
-    if http_body::Body::size_hint(&body).lower() > most as u64 {
+    if http_body::Body::size_hint(&body).lower() > (most + DRAIN_MAX) as u64 {
         return Err(too_large());
     }
-    let collected = Limited::new(body, most).collect();
-    match timed(app, collected).await? {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+    match timed(app, collect(body, most)).await? {
+        Ok(Some(body)) => Ok(body),
+        Ok(None) => Err(too_large()),
         Err(_) => Err(Failure::new(400, code::MALFORMED).detail("the body broke off")),
     }
+}
+
+/// Bytes of a body beyond its bound that are read and dropped. A client that is still sending
+/// when the connection closes sees it break off and never reads why.
+const DRAIN_MAX: usize = 16 << 20;
+
+/// The body, or `None` when it has more than `most` bytes.
+async fn collect(mut body: Body, most: usize) -> std::result::Result<Option<Bytes>, axum::Error> {
+    let hint = http_body::Body::size_hint(&body).lower().min(most as u64);
+    let mut kept = BytesMut::with_capacity(hint as usize);
+    let mut total = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        total += data.len();
+        if total <= most {
+            kept.extend_from_slice(&data);
+        } else if total > most + DRAIN_MAX {
+            break;
+        } else {
+            kept = BytesMut::new();
+        }
+    }
+    Ok((total <= most).then(|| kept.freeze()))
 }
 
 async fn timed<F: Future>(app: &App, reading: F) -> Result<F::Output> {
