@@ -128,6 +128,8 @@ pub struct Claimed {
     pub task: Task,
     /// The attempt.
     pub open: OpenAttempt,
+    /// How long the claim holds from each sign of life, in microseconds.
+    pub period: i64,
 }
 
 /// What a worker asks.

@@ -282,6 +282,7 @@ impl Node {
                 .into_iter()
                 .map(|order| Claimed {
                     token: order.open.token(order.task.shard, order.task.seq),
+                    period: order.timeout,
                     task: order.task,
                     open: order.open,
                 })

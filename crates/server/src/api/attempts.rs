@@ -21,9 +21,6 @@ use crate::failure::Result;
 use crate::show::{at, json};
 use crate::state::App;
 
-/// What a worker's claim holds for, when the task's timeout is not known.
-const CLAIM_PERIOD: i64 = 60_000_000;
-
 /// Claim ready tasks with a `worker` target.
 ///
 /// Waits for the first one as long as asked. Each task comes with a token that entitles to
@@ -72,7 +69,6 @@ impl Default for MaybeClaim {
 }
 
 fn claimed_task(c: Claimed, queue: &str) -> wire::ClaimedTask {
-    let period = c.open.claim_until.map_or(CLAIM_PERIOD, |until| until.since(c.open.started_at));
     let spec = c.task.spec;
     wire::ClaimedTask {
         id: Uuid::from_u128(c.task.id.0),
@@ -87,7 +83,7 @@ fn claimed_task(c: Claimed, queue: &str) -> wire::ClaimedTask {
         due_at: at(c.task.due),
         schedule: c.task.schedule.as_ref().map(|s| s.name.clone()),
         logical_time: c.task.schedule.as_ref().map(|s| at(s.logical)),
-        claim_period: time::shown(period),
+        claim_period: time::shown(c.period),
     }
 }
 
