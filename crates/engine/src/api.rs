@@ -184,7 +184,8 @@ pub enum Request {
         /// When.
         due: Time,
     },
-    /// Replace a queue's configuration.
+    /// Replace a queue's configuration. After [`Answer::Unavailable`] it is not known which one
+    /// holds: the caller reads the queues again and tells them with [`Event::Queues`].
     PutQueue(Box<QueueRecord>),
     /// Create a schedule or replace its document; `version` is the one read, 0 for a new one.
     PutSchedule(Box<ScheduleRecord>),

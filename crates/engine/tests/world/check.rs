@@ -341,12 +341,15 @@ impl World {
     pub(crate) fn check_decided(&mut self, seqs: &[Seq]) {
         let tasks: Vec<Task> =
             self.store.fetch(seqs).expect("reads work").into_iter().flatten().collect();
+        // After a step forward what became due gets ready in several steps.
+        let wake = self.engine.as_ref().and_then(|e| e.next_wake());
+        let behind = wake.is_some_and(|at| at <= self.now());
         let decided: HashSet<Seq> = seqs.iter().copied().collect();
         let busy: HashSet<TaskId> =
             self.model.outstanding.values().flat_map(|a| a.about().into_iter().flatten()).collect();
         for task in &tasks {
             self.check_rate(task);
-            if task.spec.target == Target::Worker {
+            if task.spec.target == Target::Worker || behind {
                 continue;
             }
             let first = self.store.load_overdue(task.partition, None, 1_000).expect("reads work");
