@@ -4,6 +4,7 @@
 //! file again while running.
 
 mod config;
+mod signals;
 mod token;
 
 use std::net::SocketAddr;
@@ -20,6 +21,7 @@ use tourbillon_store::sqlite::{SqliteOptions, SqliteStore};
 use tourbillon_store::{Store, Unit, Write};
 
 pub(crate) use config::Config;
+use signals::Signals;
 
 use crate::crontab;
 
@@ -71,6 +73,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
         advertise: settings.advertise,
         ..ServeOptions::default()
     };
+    let mut signals = Signals::listen().context("signals cannot be listened to")?;
     // The one line on standard output, so that scripts can read where it listens.
     println!("listening on http://{address}");
     eprintln!("data in {}; the console is at http://{address}/", settings.data.display());
@@ -87,16 +90,16 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
     }
     let forced = node.clone();
     let stop = async move {
-        signal().await;
+        signals.next().await;
         eprintln!("stopping: running attempts may end within {:?}", settings.grace);
         tokio::spawn(async move {
-            signal().await;
+            signals.next().await;
             eprintln!("stopping at once: running attempts are stopped");
             // So that no command is left behind. A third signal does not wait for that either.
             tokio::select! {
                 () = forced.shutdown(Duration::ZERO) => {}
                 () = tokio::time::sleep(FORCED) => {}
-                () = signal() => {}
+                () = signals.next() => {}
             }
             std::process::exit(1);
         });
@@ -104,25 +107,6 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
     tourbillon_server::serve(listener, node.clone(), options, stop).await?;
     node.shutdown(settings.grace).await;
     Ok(())
-}
-
-async fn signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut term) = signal(SignalKind::terminate()) else {
-            let _ = tokio::signal::ctrl_c().await;
-            return;
-        };
-        tokio::select! {
-            _ = term.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
-        }
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = tokio::signal::ctrl_c().await;
-    }
 }
 
 /// An address of this machine under which a wildcard listener is reached.

@@ -69,7 +69,12 @@ async fn webhooks_survive_kills_and_keep_their_time() {
         let due = due_times[id];
         let first = &calls[0];
         assert!(first.at >= due, "{id} came {} µs early", due - first.at);
-        assert_eq!(first.due_at, due, "{id}: its due time is what it was when it was created");
+        // An attempt that a kill ended before its call came in was lost, and is made again at once.
+        let lost = outages.iter().any(|(killed, _)| due <= *killed && first.due_at > *killed);
+        assert!(
+            first.due_at == due || (first.attempt > 1 && lost),
+            "{id}: its due time is the one it was created with: {first:?}"
+        );
         let away = outages.iter().filter(|(from, to)| (*from..*to).contains(&due));
         let from = away.map(|(_, to)| *to).next().unwrap_or(due);
         // One whose start a kill cut short comes after it.
