@@ -355,7 +355,11 @@ impl Engine {
             }
             Ticket::TakeIn { shard, stubs } => {
                 for stub in stubs {
+                    let known = self.resident.contains_key(&stub.seq);
                     self.settle(shard, stub);
+                    if !known && let Some(resident) = self.resident.get_mut(&stub.seq) {
+                        resident.unverified = true;
+                    }
                 }
             }
             Ticket::Task { seq, wrote, planned, .. } => {

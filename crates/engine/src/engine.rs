@@ -48,11 +48,13 @@ pub(crate) struct Resident {
     pub(crate) place: Place,
     /// The timer of its expiry, set when it is first ready.
     pub(crate) expiry: Option<Key>,
+    /// It was taken in from the inbox as it was when that was read, and may have changed since.
+    pub(crate) unverified: bool,
 }
 
 impl Resident {
     pub(crate) fn new(stub: Stub, place: Place) -> Resident {
-        Resident { stub, place, expiry: None }
+        Resident { stub, place, expiry: None, unverified: false }
     }
 }
 

@@ -257,7 +257,16 @@ impl Engine {
             }
             let stub = resident.stub;
             let shard = self.parts[&stub.partition].shard;
-            let task = task.filter(|t| t.version == stub.version && t.state == State::Scheduled);
+            let unverified = resident.unverified;
+            let task = task.filter(|t| t.state == State::Scheduled);
+            if unverified && task.as_ref().is_none_or(|t| t.version != stub.version) {
+                self.forget(seq);
+                if let Some(task) = task {
+                    self.settle(shard, task.stub());
+                }
+                continue;
+            }
+            let task = task.filter(|t| t.version == stub.version);
             let Some(task) = task else {
                 // Memory and store disagree: memory is wrong.
                 self.reload(shard);

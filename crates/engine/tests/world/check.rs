@@ -84,6 +84,8 @@ pub(crate) struct Model {
     rates: HashMap<Partition, i128>,
     /// Schedules whose runs were redriven.
     redriven: HashSet<u128>,
+    /// Tasks that came through the inbox, whose rank the engine may know late.
+    pub inboxed: HashSet<TaskId>,
     /// Tasks that were read for a start in this life: held, starting, or back.
     pub fetching: HashSet<Seq>,
     pub drain_until: u64,
@@ -103,6 +105,7 @@ impl Model {
             recorded: HashMap::new(),
             rates: HashMap::new(),
             redriven: HashSet::new(),
+            inboxed: HashSet::new(),
             fetching: HashSet::new(),
             drain_until: u64::MAX,
             drained_at: 0,
@@ -349,7 +352,8 @@ impl World {
             self.model.outstanding.values().flat_map(|a| a.about().into_iter().flatten()).collect();
         for task in &tasks {
             self.check_rate(task);
-            if task.spec.target == Target::Worker || behind {
+            let unsure = self.model.inboxed.contains(&task.id);
+            if task.spec.target == Target::Worker || behind || unsure {
                 continue;
             }
             let first = self.store.load_overdue(task.partition, None, 1_000).expect("reads work");

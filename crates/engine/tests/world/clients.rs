@@ -393,6 +393,7 @@ impl World {
             && matches!(done[..], [tourbillon_store::Done::Inserted(_)])
         {
             self.model.tasks.entry(id).or_default().acked = true;
+            self.model.inboxed.insert(id);
         }
     }
 
