@@ -7,6 +7,10 @@ mod service;
 
 use clap::{Parser, Subcommand};
 
+/// A task is made by one thread and freed by another, millions of times.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(Parser)]
 #[command(name = "tourbillon-bench", about = "Measures Tourbillon on this machine")]
 struct Args {

@@ -22,6 +22,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+/// A task is made by one thread and freed by another, millions of times.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     exit::code(commands::run(cli))

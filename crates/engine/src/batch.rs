@@ -91,6 +91,8 @@ pub(crate) struct Batches {
     pub(crate) urgent: bool,
     /// Monotonic time when the first of what gathers came.
     since: Option<u64>,
+    /// Monotonic time of the first event that the statistics do not have yet.
+    uncounted_since: Option<u64>,
     /// Monotonic time before which nothing is sent, after a failure.
     not_before: u64,
     backoff: u64,
@@ -196,25 +198,38 @@ impl Engine {
     /// When the batch that gathers has gathered long enough: store time.
     pub(crate) fn next_batch_wake(&self) -> Option<Time> {
         let batches = &self.batches;
-        if batches.flight.is_some() || (batches.outbox.is_empty() && batches.dirty.is_empty()) {
+        if batches.flight.is_some() {
             return None;
         }
         let linger = if batches.urgent { 0 } else { self.cfg.linger as u64 };
-        let at = (batches.since.unwrap_or(0) + linger).max(batches.not_before);
+        let gathers = !batches.outbox.is_empty() || !batches.dirty.is_empty();
+        let gathered = gathers.then(|| batches.since.unwrap_or(0) + linger);
+        let at = [gathered, self.counts_due()].into_iter().flatten().min()?.max(batches.not_before);
         Some(self.now.store.plus(at.saturating_sub(self.now.mono) as i64))
+    }
+
+    /// When the statistics are to be written: monotonic time. A row of them per shard and minute
+    /// in every batch would cost more than the tasks themselves where batches are small.
+    fn counts_due(&self) -> Option<u64> {
+        let since = self.batches.uncounted_since?;
+        Some(if self.draining { since } else { since + self.cfg.stats_every as u64 })
     }
 
     /// Sends the next batch, if it is its time.
     pub(crate) fn flush(&mut self) {
+        if !self.tally.is_empty() {
+            self.batches.uncounted_since.get_or_insert(self.now.mono);
+        }
         if self.batches.flight.is_some() {
             return;
         }
-        if self.batches.outbox.is_empty() && self.batches.dirty.is_empty() {
+        let count = self.counts_due().is_some_and(|at| self.now.mono >= at);
+        if self.batches.outbox.is_empty() && self.batches.dirty.is_empty() && !count {
             return;
         }
         let waited = self.now.mono.saturating_sub(self.batches.since.unwrap_or(0));
         let full = self.batches.outbox_writes + self.batches.dirty.len() >= self.cfg.batch_max;
-        let due = self.batches.urgent || full || waited >= self.cfg.linger as u64;
+        let due = self.batches.urgent || full || count || waited >= self.cfg.linger as u64;
         if !due || self.now.mono < self.batches.not_before {
             return;
         }
@@ -251,14 +266,15 @@ impl Engine {
             self.batches.urgent = false;
             self.batches.since = None;
         }
-        if units.is_empty() {
-            return;
-        }
-        if !self.tally.is_empty() {
+        if count {
+            self.batches.uncounted_since = None;
             let deltas = self.tally.take();
             let writes = deltas.into_iter().map(|d| Write::Stats(Box::new(d))).collect();
             units.push(Unit { fences: Vec::new(), writes });
             tickets.push(Ticket::Nobody);
+        }
+        if units.is_empty() {
+            return;
         }
         let call = self.call();
         let shards = shards_of(&units);

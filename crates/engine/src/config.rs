@@ -47,6 +47,9 @@ pub struct EngineConfig {
     /// Kinds told apart per queue in the statistics; further ones count as `other`. Default
     /// 1,000.
     pub max_kinds: usize,
+    /// Longest time between an event and the statistics that count it being written. What was not
+    /// written is not counted after a crash. Default 1 s.
+    pub stats_every: i64,
     /// First wait after a failed commit, doubled up to 5 s. Default 50 ms.
     pub commit_backoff: i64,
     /// Seed of jitter and nonces. The same seed and events give the same effects.
@@ -83,6 +86,7 @@ impl Default for EngineConfig {
                 full_jitter: true,
             },
             max_kinds: 1_000,
+            stats_every: SECOND,
             commit_backoff: 50 * MILLI,
             seed: 0,
             publish: false,

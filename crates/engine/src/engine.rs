@@ -244,7 +244,10 @@ impl Engine {
 
     /// Whether nothing is running and nothing waits to be written.
     pub fn is_quiet(&self) -> bool {
-        self.running.is_empty() && self.batches.is_empty() && self.fetch_count() == 0
+        self.running.is_empty()
+            && self.batches.is_empty()
+            && self.tally.is_empty()
+            && self.fetch_count() == 0
     }
 
     /// Whether [`Effect::Publish`] is wanted from now on.

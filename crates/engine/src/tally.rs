@@ -1,6 +1,7 @@
-//! What the statistics count between two batches.
+//! What the statistics count until they are written.
 //!
-//! Each batch carries one delta per (shard, minute) that changed. The number of kinds told
+//! Once in a while ([`EngineConfig::stats_every`](crate::EngineConfig::stats_every)) a batch
+//! carries one delta per (shard, minute) that changed. The number of kinds told
 //! apart per queue is bounded; further ones count as `other`.
 
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,4 +1,4 @@
-//! Keeping house: retention of history, folding of statistics. One thread, one wait.
+//! Keeping house: retention of history and statistics, folding of statistics. One thread, one wait.
 //!
 //! Retention deletes in small chunks between the engine's batches, oldest first, so that it
 //! never holds writers up.
@@ -43,15 +43,20 @@ impl Housekeeper {
         }
     }
 
-    /// Deletes one chunk of each part of history; whether there may be more.
+    /// Deletes one chunk of each part of history and of the statistics; whether there may be more.
     fn prune(&self, now: Time) -> bool {
         let chunk = self.options.prune_chunk;
-        let writes = [(true, self.options.keep_succeeded), (false, self.options.keep_others)].map(
-            |(succeeded, keep)| {
-                let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
-                Write::Prune { succeeded, before: now.plus(-keep), limit: chunk }
+        let before =
+            |keep: Duration| now.plus(-i64::try_from(keep.as_micros()).unwrap_or(i64::MAX));
+        let options = &self.options;
+        let writes = [
+            Write::Prune { succeeded: true, before: before(options.keep_succeeded), limit: chunk },
+            Write::Prune { succeeded: false, before: before(options.keep_others), limit: chunk },
+            Write::PruneStats {
+                before_minute: before(options.keep_statistics).minute(),
+                limit: chunk,
             },
-        );
+        ];
         let units = writes.map(|w| Unit { fences: Vec::new(), writes: vec![w] }).into();
         let Some(results) = write_aside(&self.writer, units) else { return false };
         results.into_iter().flatten().flatten().any(|d| matches!(d, Done::Pruned(n) if n >= chunk))

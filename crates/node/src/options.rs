@@ -20,6 +20,9 @@ pub struct NodeOptions {
     pub keep_succeeded: Duration,
     /// How long all other finished tasks are kept. Default 30 days.
     pub keep_others: Duration,
+    /// How long statistics are kept, a row per minute and shard in which something happened.
+    /// Default 7 days.
+    pub keep_statistics: Duration,
     /// Rows deleted between two batches by retention. Default 500.
     pub prune_chunk: u32,
     /// Messages kept for a watcher that falls behind; older ones are dropped. Default 4,096.
@@ -37,6 +40,7 @@ impl Default for NodeOptions {
             max_accept_bytes: 256 << 20,
             keep_succeeded: Duration::from_secs(7 * 24 * 3_600),
             keep_others: Duration::from_secs(30 * 24 * 3_600),
+            keep_statistics: Duration::from_secs(7 * 24 * 3_600),
             prune_chunk: 500,
             max_notices: 4_096,
             engine: EngineConfig::default(),

@@ -2,9 +2,10 @@
 //!
 //!     cargo run --release -p tourbillon-store --example insert -- [ROWS] [FOLDER] [CACHE_MB]
 //!
-//! Inserts ROWS tasks (default 1,000,000) in units of 1,000 and batches of 8,000, payloads of 200
-//! bytes, due at random within 24 hours, all in one queue; then finishes up to 100,000 in batches of 5,000:
-//! in order of creation, then in order of due time (which is random in order of creation). The
+//! Inserts ROWS tasks (default 1,000,000) in units of one and batches of 4,000, payloads of 200
+//! bytes, due at random within 24 hours, over all shards, all in one queue; then finishes up to
+//! 100,000 in batches of 5,000: in order of creation, then in order of due time (which is random
+//! in order of creation). The
 //! folder (default: a fresh one in the temporary folder) is deleted at the end. A measurement for
 //! those who change the store; not a benchmark of the product.
 
@@ -20,8 +21,7 @@ use tourbillon_store::{
     TaskSpec, Then, Time, Unit, Write,
 };
 
-const UNIT: usize = 1_000;
-const BATCH: usize = 8_000;
+const BATCH: usize = 4_000;
 const FINISH: usize = 5_000;
 const T0: Time = Time(1_780_000_000 * SECOND);
 
@@ -45,19 +45,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn measure(store: &SqliteStore, rows: usize) -> Result<(), Box<dyn std::error::Error>> {
-    let shard = Shard(0);
     let ensure = Write::EnsureQueue { namespace: "default".into(), name: "default".into() };
     let results = store.commit(&[Unit { fences: Vec::new(), writes: vec![ensure] }])?;
     let Ok([Done::Queue(queue)]) = results[0].as_deref() else { return Err("no queue".into()) };
     let ask = LeaseAsk {
         node: "n".into(),
-        acquire: vec![shard],
+        acquire: (0..=u8::MAX).map(Shard).collect(),
         renew: Vec::new(),
         release: Vec::new(),
         now: T0,
         period: 3600 * SECOND,
     };
-    let fence = store.leases(&ask)?.first().map(|lease| (shard, lease.epoch)).ok_or("no lease")?;
+    let leases = store.leases(&ask)?;
+    let fence = |shard: Shard| (shard, leases[usize::from(shard.0)].epoch);
 
     let mut seed = 1u64;
     let mut random = || {
@@ -69,7 +69,7 @@ fn measure(store: &SqliteStore, rows: usize) -> Result<(), Box<dyn std::error::E
         fingerprint: None,
         namespace: queue.namespace,
         partition: Partition { queue: queue.id, index: 0 },
-        shard,
+        shard: Shard(random() as u8),
         due: T0.plus((random() as i64 * MILLI) % DAY),
         created_at: T0,
         spec: TaskSpec {
@@ -95,10 +95,11 @@ fn measure(store: &SqliteStore, rows: usize) -> Result<(), Box<dyn std::error::E
     let mut slowest: f64 = 0.0;
     let mut done = 0;
     while done < rows {
-        let units: Vec<Unit> = (0..BATCH / UNIT)
+        let units: Vec<Unit> = (0..BATCH)
             .map(|_| {
-                let writes = (0..UNIT).map(|_| Write::Insert(Box::new(new_task()))).collect();
-                Unit { fences: vec![fence], writes }
+                let new = new_task();
+                let fences = vec![fence(new.shard)];
+                Unit { fences, writes: vec![Write::Insert(Box::new(new))] }
             })
             .collect();
         let (begin, cpu) = (Instant::now(), cpu_seconds());
@@ -126,14 +127,26 @@ fn measure(store: &SqliteStore, rows: usize) -> Result<(), Box<dyn std::error::E
         }
     }
     let begin = Instant::now();
-    let span = store.load(shard, Edge::START, T0.plus(600 * SECOND), 1_000_000)?;
-    println!("load: 10 minutes, {} stubs in {:.1} ms", span.stubs.len(), ms(begin));
+    let stubs = load(store, T0.plus(600 * SECOND))?;
+    println!("load: 10 minutes of all shards, {} stubs in {:.1} ms", stubs.len(), ms(begin));
 
     let some = (rows / 4).min(100_000) / FINISH * FINISH;
+    let fence = fence(Shard(0));
     finish(store, fence, "in order of creation", (1..=some as i64).map(Seq).collect())?;
-    let span = store.load(shard, Edge::START, T0.plus(DAY), some)?;
-    finish(store, fence, "in order of due", span.stubs.iter().map(|stub| stub.seq).collect())?;
+    let due: Vec<Seq> = load(store, T0.plus(DAY))?.into_iter().take(some).map(|s| s.1).collect();
+    finish(store, fence, "in order of due", due)?;
     questions(store, queue.namespace, queue.id)
+}
+
+/// What is due until then, in order.
+fn load(store: &SqliteStore, until: Time) -> Result<Vec<(Time, Seq)>, Box<dyn std::error::Error>> {
+    let mut all = Vec::new();
+    for shard in (0..=u8::MAX).map(Shard) {
+        let span = store.load(shard, Edge::START, until, 1_000_000)?;
+        all.extend(span.stubs.iter().map(|stub| (stub.due, stub.seq)));
+    }
+    all.sort_unstable();
+    Ok(all)
 }
 
 /// What the console asks, over all that is there.

@@ -67,6 +67,7 @@ struct Defaults {
 struct History {
     keep_succeeded: Option<String>,
     keep_others: Option<String>,
+    keep_statistics: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -108,6 +109,10 @@ impl Config {
         }
         if let Some(keep) = duration("history.keep_others", &self.history.keep_others)? {
             options.keep_others = keep;
+        }
+        let statistics = &self.history.keep_statistics;
+        if let Some(keep) = duration("history.keep_statistics", statistics)? {
+            options.keep_statistics = keep;
         }
         if let Some(name) = &self.node {
             options.name.clone_from(name);

@@ -4,7 +4,7 @@ use tourbillon_engine::api::{Answer, Event, Request};
 use tourbillon_store::memory::Fault;
 use tourbillon_store::schedule::{Misfire, Overlap};
 use tourbillon_store::time::{DAY, HOUR, MINUTE, SECOND};
-use tourbillon_store::{AttemptOutcome, State, Store, Unit, Write};
+use tourbillon_store::{AttemptOutcome, Queries, State, Store, Unit, Write};
 
 use crate::bench::{Bench, START, command, every};
 
@@ -230,4 +230,34 @@ fn a_task_of_the_inbox_starts_when_the_inbox_is_read() {
     let rows = bench.store.inbox(&[bench.shard]).expect("reads work");
     bench.tell(Event::Inbox(rows));
     bench.start();
+}
+
+/// The last counts waited for the next batch; on an idle server it never came, and the overview
+/// showed a finished task as unfinished until somebody created another one.
+#[test]
+fn statistics_are_written_also_when_nothing_follows_them() {
+    let mut bench = Bench::new();
+    let due = bench.now();
+    bench.create(due, command());
+    let run = bench.start();
+    bench.end(&run, AttemptOutcome::Succeeded);
+    let counted = |bench: &Bench| {
+        let rows = bench.store.series(0, i64::MAX).unwrap();
+        let rows: Vec<_> = rows.into_iter().flat_map(|(_, rows)| rows).collect();
+        let finished = rows.iter().flat_map(|r| &r.finished).map(|(_, n)| n).sum::<u32>();
+        (rows.iter().map(|r| r.created).sum::<u32>(), finished)
+    };
+    assert!(!bench.engine.is_quiet(), "what is not counted yet is not done yet");
+    bench.pass(SECOND);
+    assert_eq!(counted(&bench), (1, 1));
+    assert!(bench.engine.is_quiet());
+    assert_eq!(bench.engine.next_wake().filter(|at| *at < bench.now().plus(MINUTE)), None);
+
+    // A node that is told to stop does not wait for it.
+    bench.create(due, command());
+    let run = bench.start();
+    bench.tell(Event::Drain);
+    bench.end(&run, AttemptOutcome::Succeeded);
+    bench.pass(0);
+    assert_eq!(counted(&bench), (2, 2));
 }

@@ -9,6 +9,16 @@ use crate::write::{Done, Refusal};
 use super::row::{LARGE, rest_json, u128_of};
 use super::writer::{Stop, Tx};
 
+const INSERT: &str =
+    "INSERT INTO tasks (seq, id, namespace, queue, part, shard, state, overdue, version,
+     npri, flags, attempt, lost, released, cancel_requested, large, kind, minute, due,
+     first_due, created_at, expires, weight, fingerprint, concurrency_hash, task_key,
+     concurrency_key, schedule_uid, origin, logical, schedule_name, progress,
+     attempts, spec, payload)
+ VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?14, ?15,
+     ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31,
+     ?32)";
+
 /// A row to insert.
 pub(super) struct NewRow<'a> {
     pub(super) seq: Seq,
@@ -162,16 +172,6 @@ impl Tx<'_> {
         let payload = new.spec.payload.as_deref();
         let large = payload.filter(|payload| payload.len() > LARGE);
         let uid = new.schedule.map(|link| link.uid.to_be_bytes());
-        let mut insert = self.conn.prepare_cached(
-            "INSERT INTO tasks (seq, id, namespace, queue, part, shard, state, overdue, version,
-                 npri, flags, attempt, lost, released, cancel_requested, large, kind, minute, due,
-                 first_due, created_at, expires, weight, fingerprint, concurrency_hash, task_key,
-                 concurrency_key, schedule_uid, origin, logical, schedule_name, progress,
-                 attempts, spec, payload)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?14, ?15,
-                 ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31,
-                 ?32)",
-        )?;
         let rest = rest_json(new.spec)?;
         let id = id_blob(&new.id);
         let fingerprint = new.fingerprint.map(|f| f as i64);
@@ -210,6 +210,10 @@ impl Tx<'_> {
             &rest,
             &payload.filter(|_| large.is_none()),
         ];
+        let insert = match &mut self.insert {
+            Some(insert) => insert,
+            none => none.insert(self.conn.prepare_cached(INSERT)?),
+        };
         insert.execute(&params[..])?;
         if is_version_7(new.id) {
             self.known.max_id = self.known.max_id.max(new.id.0);

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::Connection;
+use rusqlite::{CachedStatement, Connection};
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::QueueId;
@@ -77,11 +77,15 @@ pub(super) struct Writer {
     known: Option<Known>,
 }
 
-/// A unit being applied.
+/// A transaction, and the unit of it that is being applied.
 pub(super) struct Tx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) known: &'a mut Known,
-    pub(super) changes: &'a mut Changes,
+    /// Of the unit.
+    pub(super) changes: Changes,
+    /// The statement that inserts a task, once it was needed: a batch has thousands, and finding
+    /// it by its text for each is a measurable part of an insert.
+    pub(super) insert: Option<CachedStatement<'a>>,
 }
 
 /// Leases are changed in one assignment, so a panic elsewhere leaves them whole.
@@ -162,26 +166,32 @@ impl Writer {
         let first_seq = known.next_seq;
         let mut counts: HashMap<(QueueId, State), i64> = HashMap::new();
         let mut results = Vec::with_capacity(units.len());
+        let mut tx = Tx { conn: &self.conn, known, changes: Changes::default(), insert: None };
         for unit in units {
-            let mut changes = Changes::default();
-            let seq = known.next_seq;
-            match self.unit(unit, known, &mut changes)? {
+            let seq = tx.known.next_seq;
+            let result = self.unit(unit, &mut tx)?;
+            let inbox = std::mem::take(&mut tx.changes.inbox);
+            let catalog = std::mem::take(&mut tx.changes.catalog);
+            let changed = tx.changes.counts.drain(..);
+            match result {
                 Ok(done) => {
-                    known.inbox += changes.inbox;
-                    for (queue, state, by) in changes.counts {
+                    tx.known.inbox += inbox;
+                    for (queue, state, by) in changed {
                         *counts.entry((queue, state)).or_default() += by;
                     }
                     results.push(Ok(done));
                 }
                 Err(refused) => {
-                    known.next_seq = seq;
-                    if changes.catalog {
-                        known.catalog = Catalog::read(&self.conn)?;
+                    drop(changed);
+                    tx.known.next_seq = seq;
+                    if catalog {
+                        tx.known.catalog = Catalog::read(&self.conn)?;
                     }
                     results.push(Err(refused));
                 }
             }
         }
+        drop(tx);
         self.write_counts(counts)?;
         if known.next_seq != first_seq {
             let mut set = self.conn.prepare_cached("UPDATE meta SET value = ?2 WHERE name = ?1")?;
@@ -202,12 +212,7 @@ impl Writer {
         self.conn.prepare_cached(sql)?.execute([]).map(|_| ())
     }
 
-    fn unit(
-        &self,
-        unit: &Unit,
-        known: &mut Known,
-        changes: &mut Changes,
-    ) -> Result<UnitResult, StoreError> {
+    fn unit(&self, unit: &Unit, tx: &mut Tx<'_>) -> Result<UnitResult, StoreError> {
         let fenced = {
             let leases = lock(&self.leases);
             unit.fences.iter().any(|&(shard, epoch)| !leases.holds(shard, epoch))
@@ -219,7 +224,6 @@ impl Writer {
         if several {
             self.execute("SAVEPOINT unit")?;
         }
-        let mut tx = Tx { conn: &self.conn, known, changes };
         let mut done = Vec::with_capacity(unit.writes.len());
         for (index, write) in unit.writes.iter().enumerate() {
             match tx.write(write) {

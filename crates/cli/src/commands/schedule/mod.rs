@@ -27,6 +27,7 @@ pub(crate) enum Schedule {
     Pause(pause::Pause),
     Resume(resume::Resume),
     Trigger(trigger::Trigger),
+    #[command(hide = true)]
     Backfill(backfill::Backfill),
     Remove(remove::Remove),
     Preview(Box<preview::Preview>),
