@@ -134,6 +134,11 @@ impl Batches {
             + self.flight.as_ref().map_or(0, |f| f.writes)
     }
 
+    /// Attempts of which something is still to be sent to the store.
+    pub(crate) fn unsent_attempts(&self) -> usize {
+        self.dirty.len()
+    }
+
     pub(crate) fn in_outbox(&self) -> usize {
         self.outbox_writes
     }
@@ -305,6 +310,7 @@ impl Engine {
             }
             Err(error) => self.batch_failed(units, flight.tickets, &error),
         }
+        self.feed_starved();
         for shard in std::mem::take(&mut self.batches.reloads) {
             if self.shards[shard.index()].must_be_read() {
                 self.reload(shard);

@@ -26,6 +26,9 @@ pub struct EngineConfig {
     pub linger: i64,
     /// Writes that may wait before new work is refused. Default 100,000.
     pub max_pending_writes: usize,
+    /// Attempts of which the start or the end waits to be written, beyond which none is started.
+    /// Default 16,000.
+    pub max_unsent_attempts: usize,
     /// Waiting claims per queue. Default 1,000.
     pub max_waiting_claims: usize,
     /// Timers handled in one step. Default 10,000.
@@ -70,6 +73,7 @@ impl Default for EngineConfig {
             batch_max: 8_000,
             linger: 2 * MILLI,
             max_pending_writes: 100_000,
+            max_unsent_attempts: 16_000,
             max_waiting_claims: 1_000,
             timer_budget: 10_000,
             lease_margin: 500 * MILLI,

@@ -119,6 +119,12 @@ impl Engine {
             }
             return Look::Stop;
         }
+        // An ended attempt has given its slot back; its end and its task are in memory until they
+        // are written. Where targets are faster than the store, those must not pile up.
+        if self.batches.unsent_attempts() >= self.cfg.max_unsent_attempts {
+            self.workers.starved.push(partition);
+            return Look::Stop;
+        }
         let bytes = self.payload_bytes + u64::from(stub.bytes);
         if bytes > self.cfg.max_payload_bytes && self.payload_bytes > 0 {
             self.workers.starved.push(partition);
@@ -126,6 +132,13 @@ impl Engine {
         }
         part.take_rate(&share, self.now.store);
         Look::Take
+    }
+
+    /// Looks again at the partitions that could not start for want of memory.
+    pub(crate) fn feed_starved(&mut self) {
+        for starved in std::mem::take(&mut self.workers.starved) {
+            self.flag(starved);
+        }
     }
 
     /// Takes a resident task out of its place and hands it to `then`.
@@ -192,9 +205,7 @@ impl Engine {
             self.back_to_ready(rank.seq);
         }
         self.flag(partition);
-        for starved in std::mem::take(&mut self.workers.starved) {
-            self.flag(starved);
-        }
+        self.feed_starved();
     }
 
     /// Its time to expire has passed before its first start.

@@ -22,7 +22,7 @@ pub(crate) struct Workers {
     completions: FxHashMap<ReplyId, Pending>,
     /// Until when claims wait.
     waits: FxHashMap<ReplyId, Key>,
-    /// Partitions that wait for payload bytes.
+    /// Partitions that wait for memory: for payload bytes, or for ends to be written.
     pub(crate) starved: Vec<Partition>,
 }
 

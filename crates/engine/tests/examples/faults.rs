@@ -1,5 +1,6 @@
 //! Faults of timers, clocks and stores.
 
+use tourbillon_engine::EngineConfig;
 use tourbillon_engine::api::{Answer, Event, Request};
 use tourbillon_store::memory::Fault;
 use tourbillon_store::schedule::{Misfire, Overlap};
@@ -260,4 +261,38 @@ fn statistics_are_written_also_when_nothing_follows_them() {
     bench.end(&run, AttemptOutcome::Succeeded);
     bench.pass(0);
     assert_eq!(counted(&bench), (2, 2));
+}
+
+/// Three million tasks fell due faster than their ends could be written: each ended attempt gave
+/// its slot to the next and stayed in memory until its batch, and the server grew to 3.8 GB.
+#[test]
+fn attempts_do_not_pile_up_before_a_slow_store() {
+    let mut bench = Bench::with(EngineConfig { max_unsent_attempts: 10, ..Default::default() });
+    let due = bench.now().plus(MINUTE);
+    let tasks: Vec<_> = (0..300).map(|_| bench.new_task(due, command())).collect();
+    let reply = bench.reply();
+    bench.tell(Event::Accept { reply, tasks, replaces: None });
+    bench.hold_commits = true;
+    bench.pass(MINUTE);
+    let mut started = 0;
+    loop {
+        let runs = bench.starts();
+        if runs.is_empty() {
+            break;
+        }
+        started += runs.len();
+        runs.iter().for_each(|run| bench.end(run, AttemptOutcome::Succeeded));
+        bench.pass(SECOND);
+    }
+    let at_once = bench.queue.config.concurrency as usize;
+    assert!((1..=at_once + 10).contains(&started), "{started} attempts before a commit");
+    bench.hold_commits = false;
+    bench.release();
+    while bench.all(State::Succeeded).len() < 300 {
+        let runs = bench.starts();
+        runs.iter().for_each(|run| bench.end(run, AttemptOutcome::Succeeded));
+        bench.pass(SECOND);
+        started += runs.len();
+    }
+    assert_eq!(started, 300);
 }
