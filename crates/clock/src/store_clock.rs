@@ -32,7 +32,9 @@ use crate::clock::{Clock, Mono, Now, micros_up, signed};
 pub struct Step {
     /// The monotonic reading at which the step was handed out.
     pub mono: Mono,
-    /// Store time at `mono` by the offset that held since the last step, in microseconds.
+    /// Store time at `mono` by the offset of the step before, in microseconds. It equals `to` when
+    /// small differences were taken since and this step takes them back: then [`StoreClock::now`]
+    /// goes back, and what was laid out by that step is right again.
     pub from: i64,
     /// Store time at `mono` from now on, in microseconds.
     pub to: i64,
