@@ -7,7 +7,7 @@ mod service;
 
 use clap::{Parser, Subcommand};
 
-/// A task is made by one thread and freed by another, millions of times.
+/// The one of the product, which is measured here.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

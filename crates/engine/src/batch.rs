@@ -2,7 +2,8 @@
 //!
 //! A unit goes out with a ticket that says who cares. At most one batch is in flight; what
 //! gathers meanwhile goes out together when it is back, so the fsync is shared under load and
-//! nothing waits when idle. A batch that nobody waits for may gather for `linger`.
+//! nothing waits when idle. A batch that nobody waits for may gather for `linger`. The statistics
+//! go with one now and then, or alone when nothing else is to be written.
 
 use tourbillon_store::queries::Located;
 use tourbillon_store::{
@@ -279,6 +280,8 @@ impl Engine {
             tickets.push(Ticket::Nobody);
         }
         if units.is_empty() {
+            // Nothing was left to write, and no answer will come that lets them go on.
+            self.feed_starved();
             return;
         }
         let call = self.call();

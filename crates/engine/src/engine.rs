@@ -87,6 +87,8 @@ pub struct Engine {
     pausing: FxHashMap<QueueId, u32>,
     pub(crate) parts: FxHashMap<Partition, Part>,
     pub(crate) flagged: Vec<Partition>,
+    /// Partitions that wait for memory: for payload bytes, or for ends to be written.
+    pub(crate) starved: Vec<Partition>,
     pub(crate) resident: FxHashMap<Seq, Resident>,
     pub(crate) running: FxHashMap<Seq, Running>,
     pub(crate) payload_bytes: u64,
@@ -160,6 +162,7 @@ impl Engine {
             pausing: FxHashMap::default(),
             parts: FxHashMap::default(),
             flagged: Vec::new(),
+            starved: Vec::new(),
             resident: FxHashMap::default(),
             running: FxHashMap::default(),
             payload_bytes: 0,
@@ -233,7 +236,7 @@ impl Engine {
 
     /// When the engine wants [`Event::Tick`] if nothing else happens before: store time.
     pub fn next_wake(&self) -> Option<Time> {
-        if self.wheel_behind {
+        if self.wheel_behind || !self.flagged.is_empty() {
             return Some(self.now.store);
         }
         let timer = self.wheel.next_deadline().map(|tick| self.time_of(tick));

@@ -121,13 +121,10 @@ impl Engine {
         }
         // An ended attempt has given its slot back; its end and its task are in memory until they
         // are written. Where targets are faster than the store, those must not pile up.
-        if self.batches.unsent_attempts() >= self.cfg.max_unsent_attempts {
-            self.workers.starved.push(partition);
-            return Look::Stop;
-        }
+        let unsent = self.batches.unsent_attempts() >= self.cfg.max_unsent_attempts;
         let bytes = self.payload_bytes + u64::from(stub.bytes);
-        if bytes > self.cfg.max_payload_bytes && self.payload_bytes > 0 {
-            self.workers.starved.push(partition);
+        if unsent || (bytes > self.cfg.max_payload_bytes && self.payload_bytes > 0) {
+            self.starved.push(partition);
             return Look::Stop;
         }
         part.take_rate(&share, self.now.store);
@@ -136,7 +133,7 @@ impl Engine {
 
     /// Looks again at the partitions that could not start for want of memory.
     pub(crate) fn feed_starved(&mut self) {
-        for starved in std::mem::take(&mut self.workers.starved) {
+        for starved in std::mem::take(&mut self.starved) {
             self.flag(starved);
         }
     }

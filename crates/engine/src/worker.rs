@@ -22,8 +22,6 @@ pub(crate) struct Workers {
     completions: FxHashMap<ReplyId, Pending>,
     /// Until when claims wait.
     waits: FxHashMap<ReplyId, Key>,
-    /// Partitions that wait for memory: for payload bytes, or for ends to be written.
-    pub(crate) starved: Vec<Partition>,
 }
 
 /// A claim for which tasks were taken.

@@ -9,6 +9,7 @@ use tourbillon_store::{
 
 use crate::api::{NodeError, PruneReport, PutSchedule, QueueDraft, QueueView, ScheduleDraft};
 use crate::node::{Node, STALE_MAX};
+use crate::options::kept_from;
 use crate::tasks::pause;
 
 /// Rows counted by a dry run.
@@ -283,8 +284,7 @@ impl Node {
         let mut report = PruneReport::default();
         for succeeded in [true, false] {
             let keep = if succeeded { options.keep_succeeded } else { options.keep_others };
-            let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
-            let before = now.plus(-keep);
+            let before = kept_from(now, keep);
             let count = if succeeded { &mut report.succeeded } else { &mut report.others };
             if dry_run {
                 *count =

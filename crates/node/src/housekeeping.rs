@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tourbillon_clock::StoreClock;
 use tourbillon_store::{Done, Shard, Time, Unit, Write};
 
-use crate::options::NodeOptions;
+use crate::options::{NodeOptions, kept_from};
 use crate::runner::now_of;
 use crate::threads::WriteJob;
 
@@ -46,8 +46,7 @@ impl Housekeeper {
     /// Deletes one chunk of each part of history and of the statistics; whether there may be more.
     fn prune(&self, now: Time) -> bool {
         let chunk = self.options.prune_chunk;
-        let before =
-            |keep: Duration| now.plus(-i64::try_from(keep.as_micros()).unwrap_or(i64::MAX));
+        let before = |keep| kept_from(now, keep);
         let options = &self.options;
         let writes = [
             Write::Prune { succeeded: true, before: before(options.keep_succeeded), limit: chunk },

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tourbillon_engine::EngineConfig;
+use tourbillon_store::Time;
 
 /// Settings of a node.
 #[derive(Debug, Clone)]
@@ -46,6 +47,11 @@ impl Default for NodeOptions {
             engine: EngineConfig::default(),
         }
     }
+}
+
+/// What finished before this moment is kept no longer.
+pub(crate) fn kept_from(now: Time, keep: Duration) -> Time {
+    now.plus(-i64::try_from(keep.as_micros()).unwrap_or(i64::MAX))
 }
 
 fn default_name() -> String {

@@ -5,9 +5,8 @@
 //! Inserts ROWS tasks (default 1,000,000) in units of one and batches of 4,000, payloads of 200
 //! bytes, due at random within 24 hours, over all shards, all in one queue; then finishes up to
 //! 100,000 in batches of 5,000: in order of creation, then in order of due time (which is random
-//! in order of creation). The
-//! folder (default: a fresh one in the temporary folder) is deleted at the end. A measurement for
-//! those who change the store; not a benchmark of the product.
+//! in order of creation). The folder (default: a fresh one in the temporary folder) is deleted at
+//! the end. A measurement for those who change the store; not a benchmark of the product.
 
 use std::path::PathBuf;
 use std::time::Instant;

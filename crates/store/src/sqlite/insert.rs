@@ -9,6 +9,7 @@ use crate::write::{Done, Refusal};
 use super::row::{LARGE, rest_json, u128_of};
 use super::writer::{Stop, Tx};
 
+/// See [`Tx::insert_row`] for what the numbers are.
 const INSERT: &str =
     "INSERT INTO tasks (seq, id, namespace, queue, part, shard, state, overdue, version,
      npri, flags, attempt, lost, released, cancel_requested, large, kind, minute, due,

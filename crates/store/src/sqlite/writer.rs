@@ -170,21 +170,18 @@ impl Writer {
         for unit in units {
             let seq = tx.known.next_seq;
             let result = self.unit(unit, &mut tx)?;
-            let inbox = std::mem::take(&mut tx.changes.inbox);
-            let catalog = std::mem::take(&mut tx.changes.catalog);
-            let changed = tx.changes.counts.drain(..);
+            let changes = std::mem::take(&mut tx.changes);
             match result {
                 Ok(done) => {
-                    tx.known.inbox += inbox;
-                    for (queue, state, by) in changed {
+                    tx.known.inbox += changes.inbox;
+                    for (queue, state, by) in changes.counts {
                         *counts.entry((queue, state)).or_default() += by;
                     }
                     results.push(Ok(done));
                 }
                 Err(refused) => {
-                    drop(changed);
                     tx.known.next_seq = seq;
-                    if catalog {
+                    if changes.catalog {
                         tx.known.catalog = Catalog::read(&self.conn)?;
                     }
                     results.push(Err(refused));
