@@ -83,8 +83,8 @@ pub enum Event {
     Loaded {
         /// The load.
         call: CallId,
-        /// Its shard.
-        shard: Shard,
+        /// Its shards.
+        shards: Vec<Shard>,
         /// What was found.
         result: Result<Span, StoreError>,
     },
@@ -323,14 +323,12 @@ pub enum Effect {
         /// Its units.
         units: Vec<Unit>,
     },
-    /// Read a span; answer [`Event::Loaded`].
+    /// Read a span; answer [`Event::Loaded`]. At most one is under way.
     Load {
         /// The load.
         call: CallId,
-        /// The shard.
-        shard: Shard,
-        /// After this.
-        edge: Edge,
+        /// The shards, and of each what is after this.
+        from: Vec<(Shard, Edge)>,
         /// Due before this.
         until: Time,
         /// At most so many.

@@ -15,8 +15,8 @@ pub struct EngineConfig {
     pub max_resident: usize,
     /// Stubs read in one load. Default 100,000.
     pub load_chunk: usize,
-    /// Overdue stubs read, kept ready per partition beyond `max_resident`, or marked at once.
-    /// Default 4,096.
+    /// Overdue stubs of a partition read at once, and kept ready beyond `max_resident`; while
+    /// memory is full, four times as many are read of all and marked at once. Default 4,096.
     pub overdue_chunk: usize,
     /// Bytes of payloads of attempts under way and about to start. Default 256 MiB.
     pub max_payload_bytes: u64,

@@ -82,6 +82,8 @@ pub struct Engine {
     /// Store time of the wheel's tick 0, in microseconds.
     base: i64,
     pub(crate) shards: Vec<ShardState>,
+    /// The load under way.
+    pub(crate) load: Option<CallId>,
     pub(crate) queues: FxHashMap<QueueId, Arc<QueueRecord>>,
     /// Queues that are being paused, and by how many writes.
     pausing: FxHashMap<QueueId, u32>,
@@ -158,6 +160,7 @@ impl Engine {
             wheel: HierarchicalWheel::new(),
             base: floor_tick(now.store.0),
             shards: (0..SHARDS).map(|_| ShardState::default()).collect(),
+            load: None,
             queues: FxHashMap::default(),
             pausing: FxHashMap::default(),
             parts: FxHashMap::default(),
@@ -216,7 +219,7 @@ impl Engine {
             Event::Accept { reply, tasks, replaces } => self.accept(reply, tasks, replaces),
             Event::Inbox(rows) => self.take_inbox(rows),
             Event::Committed { call, units, result } => self.committed(call, units, result),
-            Event::Loaded { call, shard, result } => self.loaded(call, shard, result),
+            Event::Loaded { call, shards, result } => self.loaded(call, &shards, result),
             Event::LoadedOverdue { call, partition, result } => {
                 self.loaded_overdue(call, partition, result);
             }

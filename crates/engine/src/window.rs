@@ -6,21 +6,20 @@
 //! resurrects nothing. When memory is full the edge is pulled back; what is overdue and has no
 //! room is marked in the store (*spilled*) and comes back in rank order.
 
+mod loads;
+
 use rustc_hash::FxHashSet;
-use tourbillon_store::time::{MILLI, MINUTE};
+use tourbillon_store::time::MILLI;
 use tourbillon_store::{
-    Edge, Epoch, Partition, Rank, Reloaded, Seq, Shard, Span, StoreError, Stub, StubFlags, Task,
-    Time, Unit, Write,
+    Edge, Epoch, Partition, Reloaded, Seq, Shard, StoreError, Stub, StubFlags, Task, Time, Unit,
+    Write,
 };
 use tourbillon_wheel::TimerQueue;
 
 use crate::api::{CallId, Effect};
 use crate::batch::Ticket;
 use crate::engine::{Engine, Place, Resident, Timer};
-use crate::part::{Spill, just_before};
-
-/// How long a full memory lets overdue tasks gather between two loads, in microseconds.
-const FULL_PAUSE: i64 = 250 * MILLI;
+use crate::part::Spill;
 
 /// How a shard stands with this node.
 #[derive(Debug)]
@@ -360,13 +359,7 @@ impl Engine {
         if self.resident.len() < self.cfg.max_resident {
             self.admit(stub);
         } else if stub.due > self.now.store {
-            // No room: the edge is pulled back to just before it.
-            let edge = Edge { due: stub.due, seq: Seq(stub.seq.0.saturating_sub(1)) };
-            let state = &mut self.shards[shard.index()];
-            state.edge = state.edge.min(edge);
-            if let Some(loading) = &mut state.loading {
-                loading.until = loading.until.min(stub.due);
-            }
+            self.pull_back(shard, &stub);
         } else if self.parts[&stub.partition].ready() < self.cfg.overdue_chunk {
             self.admit(stub);
         } else {
@@ -446,192 +439,6 @@ impl Engine {
         {
             spill.changed.insert(seq);
         }
-    }
-
-    // ---- loads ------------------------------------------------------------------------
-
-    /// Asks for spans where the edge has come near and memory has room.
-    pub(crate) fn load_windows(&mut self) {
-        let full = self.resident.len() >= self.cfg.max_resident;
-        let lead = self.cfg.window - self.window_slack();
-        for shard in Shard::all() {
-            let state = &self.shards[shard.index()];
-            if !state.is_active() || state.loading.is_some() {
-                continue;
-            }
-            let edge = state.edge;
-            let overdue = edge.due.plus(FULL_PAUSE) < self.now.store;
-            if edge.due >= self.now.store.plus(lead) || (full && !overdue) {
-                continue;
-            }
-            let (until, limit) = if full {
-                (self.now.store, self.cfg.overdue_chunk)
-            } else {
-                let room = self.cfg.max_resident - self.resident.len();
-                let end = self.now.store.plus(self.cfg.window);
-                (Time((end.minute() + 1) * MINUTE), room.min(self.cfg.load_chunk).max(1))
-            };
-            let call = self.call();
-            let loading = Loading { call, until, changed: FxHashSet::default(), failed: false };
-            self.shards[shard.index()].loading = Some(loading);
-            self.effects.push(Effect::Load { call, shard, edge, until, limit });
-        }
-    }
-
-    fn window_slack(&self) -> i64 {
-        MINUTE.min(self.cfg.window / 2)
-    }
-
-    /// When the next edge comes near.
-    pub(crate) fn next_window_wake(&self) -> Option<Time> {
-        let lead = self.cfg.window - self.window_slack();
-        let full = self.resident.len() >= self.cfg.max_resident;
-        self.shards
-            .iter()
-            .filter(|s| s.is_active() && s.loading.is_none())
-            .map(|s| s.edge.due.plus(if full { FULL_PAUSE + 1 } else { 1 - lead }))
-            .min()
-            .map(|at| at.max(self.now.store))
-    }
-
-    pub(crate) fn loaded(&mut self, call: CallId, shard: Shard, result: Result<Span, StoreError>) {
-        let state = &mut self.shards[shard.index()];
-        let Some(loading) = state.loading.take_if(|l| l.call == call) else { return };
-        let span = match result {
-            Ok(span) => span,
-            Err(_) => {
-                state.loading = Some(Loading { failed: true, ..loading });
-                let at = self.now.store.plus(100 * MILLI);
-                self.set_timer(at, Timer::RetryReads(shard));
-                return;
-            }
-        };
-        // The edge may have been pulled back while the load was under way.
-        let edge = span.edge.min(Edge::before(loading.until));
-        state.edge = state.edge.max(edge);
-        let mut left_out = Vec::new();
-        for stub in span.stubs {
-            if loading.changed.contains(&stub.seq) || !edge.covers(stub.due, stub.seq) {
-                continue;
-            }
-            let ready = self.part(stub.partition, shard).ready();
-            let room = self.resident.len() < self.cfg.max_resident;
-            if self.is_early(shard, &stub, false) {
-                continue;
-            }
-            if room || (stub.due <= self.now.store && ready < self.cfg.overdue_chunk) {
-                self.admit(stub);
-            } else if stub.due > self.now.store {
-                if self.resident.contains_key(&stub.seq) || self.running.contains_key(&stub.seq) {
-                    continue;
-                }
-                // Several shards load at once, so there may be less room than there was.
-                let edge = Edge { due: stub.due, seq: Seq(stub.seq.0.saturating_sub(1)) };
-                let state = &mut self.shards[shard.index()];
-                state.edge = state.edge.min(edge);
-                break;
-            } else if !self.resident.contains_key(&stub.seq)
-                && !self.running.contains_key(&stub.seq)
-            {
-                left_out.push(stub);
-            }
-        }
-        if !left_out.is_empty() {
-            self.spill(shard, left_out);
-        }
-    }
-
-    /// Marks overdue tasks for which there is no room; they come back in rank order.
-    fn spill(&mut self, shard: Shard, stubs: Vec<Stub>) {
-        let Some(fence) = self.fence(shard) else { return };
-        let mut marked: Vec<(Partition, Rank)> = Vec::new();
-        for stub in &stubs {
-            match marked.iter_mut().find(|(partition, _)| *partition == stub.partition) {
-                Some((_, first)) => *first = (*first).min(stub.rank()),
-                None => marked.push((stub.partition, stub.rank())),
-            }
-        }
-        for (partition, first) in &marked {
-            let part = self.part(*partition, shard);
-            let fresh = || Spill { after: Some(*first), ..Spill::unknown() };
-            part.spill.get_or_insert_with(fresh).mark(*first);
-            self.flag(*partition);
-        }
-        let seqs = stubs.iter().map(|s| s.seq).collect();
-        let unit = Unit { fences: vec![fence], writes: vec![Write::Spill { seqs }] };
-        self.write(unit, Ticket::Spill(marked));
-    }
-
-    /// Asks for the partition's overdue rows when what is in memory may not start before them,
-    /// unless memory is full and the partition has its share of it.
-    pub(crate) fn load_overdue(&mut self, partition: Partition) {
-        let call = self.call();
-        let limit = self.cfg.overdue_chunk;
-        let room = self.resident.len() < self.cfg.max_resident;
-        let Some(part) = self.parts.get_mut(&partition) else { return };
-        let in_order = part.ready_in_order();
-        let Some(spill) = part.spill.as_mut() else { return };
-        if spill.loading.is_some() || !(room || in_order < limit) {
-            return;
-        }
-        // The next rows are being marked: until that is committed there is nothing to find.
-        let marking = spill.marking.iter().min().copied();
-        if marking.is_some_and(|first| spill.after.is_some_and(|after| after >= just_before(first)))
-        {
-            return;
-        }
-        spill.loading = Some(call.0);
-        spill.changed.clear();
-        spill.missed = marking;
-        let after = spill.after;
-        self.effects.push(Effect::LoadOverdue { call, partition, after, limit });
-    }
-
-    pub(crate) fn loaded_overdue(
-        &mut self,
-        call: CallId,
-        partition: Partition,
-        result: Result<Vec<Stub>, StoreError>,
-    ) {
-        let limit = self.cfg.overdue_chunk;
-        let Some(part) = self.parts.get_mut(&partition) else { return };
-        let Some(spill) = part.spill.as_mut().filter(|s| s.loading == Some(call.0)) else {
-            return;
-        };
-        spill.loading = None;
-        let changed = std::mem::take(&mut spill.changed);
-        let stubs = match result {
-            Ok(stubs) => stubs,
-            Err(_) => {
-                let at = self.now.store.plus(100 * MILLI);
-                self.set_timer(at, Timer::RetryOverdue(partition));
-                return;
-            }
-        };
-        let shard = part.shard;
-        let cut = stubs.last().filter(|_| stubs.len() >= limit).map(Stub::rank);
-        let missed = spill.missed.take().map(just_before);
-        match (cut, missed) {
-            (None, None) => part.spill = None,
-            (Some(a), Some(b)) => spill.after = Some(a.min(b)),
-            (a, b) => spill.after = a.or(b),
-        }
-        for stub in stubs {
-            if !changed.contains(&stub.seq) && !self.is_early(shard, &stub, true) {
-                self.admit(stub);
-            }
-        }
-        self.flag(partition);
-    }
-
-    /// Whether a task that was loaded is an occurrence that its schedule does not know yet,
-    /// because the batch that created it is not back. Then it is taken in after that.
-    fn is_early(&mut self, shard: Shard, stub: &Stub, marked: bool) -> bool {
-        stub.flags.has(StubFlags::OCCURRENCE)
-            && self.schedules.of(stub.seq).is_none()
-            && !self.resident.contains_key(&stub.seq)
-            && !self.running.contains_key(&stub.seq)
-            && self.batches.put_early_aside(shard, *stub, marked)
     }
 
     // ---- inbox ------------------------------------------------------------------------

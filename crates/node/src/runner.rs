@@ -174,8 +174,8 @@ impl Runner {
                 Effect::Commit { call, units } => {
                     let _ = self.hands.writer.send(WriteJob::Batch { call, units });
                 }
-                Effect::Load { call, shard, edge, until, limit } => {
-                    self.read(ReadJob::Load { call, shard, edge, until, limit });
+                Effect::Load { call, from, until, limit } => {
+                    self.read(ReadJob::Load { call, from, until, limit });
                 }
                 Effect::LoadOverdue { call, partition, after, limit } => {
                     self.read(ReadJob::LoadOverdue { call, partition, after, limit });

@@ -24,7 +24,7 @@ pub(crate) enum WriteJob {
 
 /// Something to read; answered by an event.
 pub(crate) enum ReadJob {
-    Load { call: CallId, shard: Shard, edge: Edge, until: Time, limit: usize },
+    Load { call: CallId, from: Vec<(Shard, Edge)>, until: Time, limit: usize },
     LoadOverdue { call: CallId, partition: Partition, after: Option<Rank>, limit: usize },
     Reload { call: CallId, shard: Shard, probe: Vec<Seq> },
     Fetch { call: CallId, seqs: Vec<Seq> },
@@ -79,8 +79,9 @@ pub(crate) fn start_reader(
 
 fn read(store: &dyn Store, job: ReadJob) -> Event {
     let event = match job {
-        ReadJob::Load { call, shard, edge, until, limit } => {
-            Event::Loaded { call, shard, result: store.load(shard, edge, until, limit) }
+        ReadJob::Load { call, from, until, limit } => {
+            let result = store.load(&from, until, limit);
+            Event::Loaded { call, shards: from.into_iter().map(|f| f.0).collect(), result }
         }
         ReadJob::LoadOverdue { call, partition, after, limit } => Event::LoadedOverdue {
             call,

@@ -139,13 +139,9 @@ fn measure(store: &SqliteStore, rows: usize) -> Result<(), Box<dyn std::error::E
 
 /// What is due until then, in order.
 fn load(store: &SqliteStore, until: Time) -> Result<Vec<(Time, Seq)>, Box<dyn std::error::Error>> {
-    let mut all = Vec::new();
-    for shard in (0..=u8::MAX).map(Shard) {
-        let span = store.load(shard, Edge::START, until, 1_000_000)?;
-        all.extend(span.stubs.iter().map(|stub| (stub.due, stub.seq)));
-    }
-    all.sort_unstable();
-    Ok(all)
+    let from: Vec<(Shard, Edge)> = (0..=u8::MAX).map(|shard| (Shard(shard), Edge::START)).collect();
+    let span = store.load(&from, until, usize::MAX)?;
+    Ok(span.stubs.iter().map(|(_, stub)| (stub.due, stub.seq)).collect())
 }
 
 /// What the console asks, over all that is there.

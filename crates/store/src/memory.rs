@@ -9,6 +9,9 @@ mod inner;
 mod queries;
 mod writes;
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::StoreError;
@@ -137,32 +140,34 @@ impl Store for MemoryStore {
         }
     }
 
-    fn load(
-        &self,
-        shard: Shard,
-        edge: Edge,
-        until: Time,
-        limit: usize,
-    ) -> Result<Span, StoreError> {
+    fn load(&self, from: &[(Shard, Edge)], until: Time, limit: usize) -> Result<Span, StoreError> {
         let inner = self.read()?;
         let end = Edge::before(until);
-        if edge >= end {
-            return Ok(Span { stubs: Vec::new(), edge });
+        // The shards' tasks are in order each; the shard whose next task is first goes on.
+        let mut next = BinaryHeap::new();
+        let mut rest = Vec::with_capacity(from.len());
+        for &(shard, edge) in from.iter().filter(|(_, edge)| *edge < end) {
+            let range = (Bound::Excluded((shard, edge)), Bound::Excluded((shard, end)));
+            let mut due = inner.due.range(range);
+            if let Some(&(_, first)) = due.next() {
+                next.push(Reverse((first, rest.len())));
+            }
+            rest.push(due);
         }
-        let from = std::ops::Bound::Excluded((shard, edge));
-        let to = std::ops::Bound::Excluded((shard, end));
-        let mut due = inner.due.range((from, to));
-        let stubs: Vec<Stub> = due
-            .by_ref()
-            .take(limit.max(1))
-            .filter_map(|(_, edge)| inner.live.get(&edge.seq))
-            .map(|row| row.task.stub())
-            .collect();
-        let edge = match (due.next(), stubs.last()) {
-            (Some(_), Some(last)) => Edge { due: last.due, seq: last.seq },
-            _ => end,
-        };
-        Ok(Span { stubs, edge })
+        let limit = limit.max(1);
+        let mut span = Span { stubs: Vec::new(), edge: end };
+        while let Some(Reverse((at, of))) = next.pop() {
+            if span.stubs.len() == limit {
+                let last = span.stubs.last().map(|(_, stub)| Edge { due: stub.due, seq: stub.seq });
+                span.edge = last.unwrap_or(end);
+                break;
+            }
+            span.stubs.extend(inner.live.get(&at.seq).map(|r| (r.task.shard, r.task.stub())));
+            if let Some(&(_, following)) = rest[of].next() {
+                next.push(Reverse((following, of)));
+            }
+        }
+        Ok(span)
     }
 
     fn load_overdue(

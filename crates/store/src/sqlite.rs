@@ -8,6 +8,7 @@
 //! What is left out: several processes on one file, a clock of its own, a reader that blocks a
 //! writer.
 
+mod bucket;
 mod catalog;
 mod checkpoint;
 mod error;
@@ -274,14 +275,8 @@ impl Store for SqliteStore {
         Ok(results)
     }
 
-    fn load(
-        &self,
-        shard: Shard,
-        edge: Edge,
-        until: Time,
-        limit: usize,
-    ) -> Result<Span, StoreError> {
-        self.readers.question()?.load(shard, edge, until, limit)
+    fn load(&self, from: &[(Shard, Edge)], until: Time, limit: usize) -> Result<Span, StoreError> {
+        self.readers.question()?.load(from, until, limit)
     }
 
     fn load_overdue(

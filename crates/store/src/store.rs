@@ -35,12 +35,13 @@ impl Edge {
     }
 }
 
-/// A part of a shard's scheduled tasks, in order of (due, sequence).
+/// A part of the scheduled tasks of some shards, in order of (due, sequence).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// The tasks after the edge that was asked from, without those marked overdue.
-    pub stubs: Vec<Stub>,
-    /// Up to where the answer is complete.
+    /// The tasks after their shards' edges that were asked from, without those marked overdue.
+    pub stubs: Vec<(Shard, Stub)>,
+    /// Up to where the answer is complete, for each of the shards; one that was asked from later
+    /// than this stays where it was.
     pub edge: Edge,
 }
 
@@ -145,11 +146,13 @@ pub trait Store: Send + Sync {
     /// was committed, or that it is not known ([`StoreError::is_outcome_unknown`]).
     fn commit(&self, units: &[Unit]) -> Result<Vec<UnitResult>, StoreError>;
 
-    /// Scheduled tasks of the shard after `edge` and due before `until`, not marked overdue:
-    /// the first `limit` (1 or more) in order of (due, sequence). The answer's edge is the last
-    /// task's when the limit cut it, else `Edge::before(until)`, or `edge` if that is later.
-    fn load(&self, shard: Shard, edge: Edge, until: Time, limit: usize)
-    -> Result<Span, StoreError>;
+    /// Scheduled tasks of these shards (none twice), each shard's after its edge, due before
+    /// `until` and not marked overdue: the first `limit` (1 or more) of them all in order of
+    /// (due, sequence). The answer's edge is the last task's when the limit cut it, else
+    /// `Edge::before(until)`.
+    ///
+    /// Many shards are one question, so that a store need not keep what is due apart by shard.
+    fn load(&self, from: &[(Shard, Edge)], until: Time, limit: usize) -> Result<Span, StoreError>;
 
     /// Rows of the partition marked overdue and still scheduled, after `after`: the first
     /// `limit` in rank order.

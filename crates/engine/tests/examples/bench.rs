@@ -161,9 +161,9 @@ impl Bench {
                 let result = self.store.commit(&units);
                 Event::Committed { call, units, result }
             }
-            Effect::Load { call, shard, edge, until, limit } => {
-                let result = self.store.load(shard, edge, until, limit);
-                Event::Loaded { call, shard, result }
+            Effect::Load { call, from, until, limit } => {
+                let result = self.store.load(&from, until, limit);
+                Event::Loaded { call, shards: from.into_iter().map(|f| f.0).collect(), result }
             }
             Effect::LoadOverdue { call, partition, after, limit } => {
                 let result = self.store.load_overdue(partition, after, limit);

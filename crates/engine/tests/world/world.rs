@@ -14,8 +14,8 @@ use tourbillon_store::task::{Backoff, BackoffShape};
 use tourbillon_store::time::{MILLI, MINUTE, SECOND};
 use tourbillon_store::{
     AttemptOutcome, Done, Edge, Epoch, LeaseAsk, MemoryStore, NamespaceId, Partition, Queries,
-    QueueRecord, Rank, Seq, Shard, State, Store, StoreError, StoreErrorKind, Task, TaskId, Time,
-    Unit, Write,
+    QueueRecord, Rank, Seq, Shard, State, Store, StoreError, StoreErrorKind, Stub, Task, TaskId,
+    Time, Unit, Write,
 };
 
 use crate::check::Model;
@@ -72,7 +72,7 @@ pub(crate) enum Act {
 }
 
 pub(crate) enum Read {
-    Load { call: CallId, shard: Shard, edge: Edge, until: Time, limit: usize },
+    Load { call: CallId, from: Vec<(Shard, Edge)>, until: Time, limit: usize },
     Overdue { call: CallId, partition: Partition, after: Option<Rank>, limit: usize },
     Reload { call: CallId, shard: Shard, probe: Vec<Seq> },
     Fetch { call: CallId, seqs: Vec<Seq> },
@@ -336,9 +336,9 @@ impl World {
     fn tell(&mut self, event: Event) {
         match &event {
             Event::Committed { .. } => self.flight = None,
-            Event::Loaded { shard, result: Ok(span), .. } => {
+            Event::Loaded { shards, result: Ok(span), .. } => {
                 self.loads -= 1;
-                self.edges.insert(*shard, span.edge);
+                self.edges.extend(shards.iter().map(|shard| (*shard, span.edge)));
             }
             Event::Loaded { .. } => self.loads -= 1,
             _ => {}
@@ -417,12 +417,17 @@ impl World {
                 let delay = self.some_time();
                 self.after(delay, Act::CommitApply { life, call, units });
             }
-            Effect::Load { call, shard, edge, until, limit } => {
-                if edge != Edge::START && self.edges.get(&shard).is_some_and(|e| edge < *e) {
+            Effect::Load { call, from, until, limit } => {
+                self.check(self.loads == 0, || "two loads under way".into());
+                let mut ahead = from.iter().filter(|f| f.1 != Edge::START);
+                if ahead.any(|(shard, edge)| self.edges.get(shard).is_some_and(|e| edge < e)) {
                     self.count("pull-backs");
                 }
+                if from.len() > 1 {
+                    self.count("loads of several shards");
+                }
                 self.loads += 1;
-                self.ask_store(Read::Load { call, shard, edge, until, limit });
+                self.ask_store(Read::Load { call, from, until, limit });
             }
             Effect::LoadOverdue { call, partition, after, limit } => {
                 self.count("overdue loads");
@@ -483,12 +488,13 @@ impl World {
         let fails = !self.calm && self.rng.chance(3);
         let error = || StoreError::new(StoreErrorKind::Unavailable, "the read failed");
         let event = match read {
-            Read::Load { call, shard, edge, until, limit } => {
-                let mut result = self.store.load(shard, edge, until, limit);
+            Read::Load { call, from, until, limit } => {
+                let mut result = self.store.load(&from, until, limit);
                 if let Ok(span) = &mut result {
-                    self.plant_in_load(shard, &mut span.stubs);
+                    self.plant_in_load(&mut span.stubs);
                 }
-                Event::Loaded { call, shard, result: if fails { Err(error()) } else { result } }
+                let shards = from.into_iter().map(|f| f.0).collect();
+                Event::Loaded { call, shards, result: if fails { Err(error()) } else { result } }
             }
             Read::Overdue { call, partition, after, limit } => {
                 let result = self.store.load_overdue(partition, after, limit);
@@ -524,15 +530,16 @@ impl World {
         self.after(delay, Act::Tell { life, event });
     }
 
-    fn plant_in_load(&mut self, shard: Shard, stubs: &mut Vec<tourbillon_store::Stub>) {
-        let ghosts = self.ghosts.iter().find(|g| g.shard == shard);
+    fn plant_in_load(&mut self, stubs: &mut Vec<(Shard, Stub)>) {
         match self.plant {
             Some(Plant::EarlyLoad) => {
-                stubs.iter_mut().for_each(|stub| stub.due = stub.due.plus(-10 * SECOND));
+                stubs.iter_mut().for_each(|(_, stub)| stub.due = stub.due.plus(-10 * SECOND));
             }
             Some(Plant::IgnoredTombstone) => {
-                if let (Some(ghost), Some(stub)) = (ghosts, stubs.first()) {
-                    stubs.insert(0, tourbillon_store::Stub { due: stub.due, ..ghost.stub() });
+                if let Some(&(shard, first)) = stubs.first()
+                    && let Some(ghost) = self.ghosts.iter().find(|g| g.shard == shard)
+                {
+                    stubs.insert(0, (shard, Stub { due: first.due, ..ghost.stub() }));
                 }
             }
             _ => {}

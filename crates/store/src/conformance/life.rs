@@ -130,8 +130,8 @@ pub(super) fn a_retry_keeps_its_attempts(w: &World) {
             Vec::from_iter(1..=n)
         );
         assert_eq!(i64::from(task.attempt), n);
-        let span = w.store.load(w.shard, Edge::START, Time::MAX, 10).unwrap();
-        assert_eq!(span.stubs, [task.stub()]);
+        let span = w.store.load(&[(w.shard, Edge::START)], Time::MAX, 10).unwrap();
+        assert_eq!(span.stubs, [(w.shard, task.stub())]);
     }
     let over = w.finish(&task, State::Succeeded);
     assert_eq!(over.attempts.len(), 4);
@@ -219,7 +219,7 @@ pub(super) fn an_edit_moves_the_task_to_its_new_minute(w: &World) {
     let spec = Box::new(task.spec.clone());
     w.must(Write::Edit { seq: task.seq, version: 0, due, spec });
     let load = |from: Time, to: Time| {
-        w.store.load(w.shard, Edge::before(from), to, 10).unwrap().stubs.len()
+        w.store.load(&[(w.shard, Edge::before(from))], to, 10).unwrap().stubs.len()
     };
     assert_eq!(load(T0, T0.plus(MINUTE)), 0);
     assert_eq!(load(due, due.plus(1)), 1);

@@ -9,24 +9,38 @@ use crate::{
 use super::fixture::{T0, http, link};
 use super::{Rng, World};
 
-/// Loads everything before `until` in pages of `limit`, checking each edge.
+/// Loads everything of one shard before `until` in pages of `limit`, checking each edge.
 pub(super) fn load_all(w: &World, shard: Shard, until: Time, limit: usize) -> Vec<Stub> {
-    let mut edge = Edge::START;
+    let all = load_from(w, &[(shard, Edge::START)], until, limit);
+    all.into_iter().map(|(_, stub)| stub).collect()
+}
+
+/// Loads everything of some shards before `until` in pages of `limit`, checking each edge.
+pub(super) fn load_from(
+    w: &World,
+    from: &[(Shard, Edge)],
+    until: Time,
+    limit: usize,
+) -> Vec<(Shard, Stub)> {
+    let mut from = from.to_vec();
     let mut all = Vec::new();
     loop {
-        let span = w.store.load(shard, edge, until, limit).unwrap();
-        assert!(span.edge >= edge && span.stubs.len() <= limit);
-        for stub in &span.stubs {
-            assert!(span.edge.covers(stub.due, stub.seq) && !edge.covers(stub.due, stub.seq));
+        let span = w.store.load(&from, until, limit).unwrap();
+        assert!(span.stubs.len() <= limit);
+        let places: Vec<_> = span.stubs.iter().map(|(_, stub)| (stub.due, stub.seq)).collect();
+        assert!(places.is_sorted(), "in order over all the shards");
+        for (shard, stub) in &span.stubs {
+            let after = from.iter().find(|f| f.0 == *shard).expect("a shard that was asked").1;
+            assert!(span.edge.covers(stub.due, stub.seq) && !after.covers(stub.due, stub.seq));
             assert!(stub.due < until);
         }
-        edge = span.edge;
-        let last = span.stubs.last().map(|s| Edge { due: s.due, seq: s.seq });
+        from.iter_mut().for_each(|f| f.1 = f.1.max(span.edge));
+        let last = span.stubs.last().map(|(_, s)| Edge { due: s.due, seq: s.seq });
         all.extend(span.stubs);
-        if edge == Edge::before(until) {
+        if span.edge == Edge::before(until) {
             return all;
         }
-        assert_eq!(last, Some(edge), "a cut span ends with its last task");
+        assert_eq!(last, Some(span.edge), "a cut span ends with its last task");
     }
 }
 
@@ -73,11 +87,11 @@ pub(super) fn a_span_is_in_order_and_complete_to_its_edge(w: &World) {
 
 pub(super) fn a_cut_span_ends_between_equals(w: &World) {
     let seqs: Vec<Seq> = (0..10).map(|_| w.insert(&w.new_task(T0))).collect();
-    let span = w.store.load(w.shard, Edge::START, Time::MAX, 4).unwrap();
-    assert_eq!(span.stubs.iter().map(|s| s.seq).collect::<Vec<_>>(), seqs[..4]);
+    let span = w.store.load(&[(w.shard, Edge::START)], Time::MAX, 4).unwrap();
+    assert_eq!(span.stubs.iter().map(|s| s.1.seq).collect::<Vec<_>>(), seqs[..4]);
     assert_eq!(span.edge, Edge { due: T0, seq: seqs[3] });
-    let span = w.store.load(w.shard, span.edge, T0.plus(1), 6).unwrap();
-    assert_eq!(span.stubs.iter().map(|s| s.seq).collect::<Vec<_>>(), seqs[4..]);
+    let span = w.store.load(&[(w.shard, span.edge)], T0.plus(1), 6).unwrap();
+    assert_eq!(span.stubs.iter().map(|s| s.1.seq).collect::<Vec<_>>(), seqs[4..]);
     assert_eq!(span.edge, Edge::before(T0.plus(1)), "the limit was met, not cut");
 }
 
@@ -91,21 +105,55 @@ pub(super) fn a_span_leaves_out_what_does_not_wait(w: &World) {
     elsewhere.shard = Shard(8);
     let seq = w.insert(&elsewhere);
     let seqs = |shard| {
-        let span = w.store.load(shard, Edge::START, Time::MAX, 100).unwrap();
-        span.stubs.iter().map(|s| s.seq).collect::<Vec<_>>()
+        let span = w.store.load(&[(shard, Edge::START)], Time::MAX, 100).unwrap();
+        span.stubs.iter().map(|s| s.1.seq).collect::<Vec<_>>()
     };
     assert_eq!(seqs(w.shard), [waiting.seq]);
     assert_eq!(seqs(Shard(8)), [seq]);
     assert_eq!(seqs(Shard(9)), []);
 }
 
-pub(super) fn a_span_of_an_empty_range_keeps_the_edge(w: &World) {
+pub(super) fn a_span_of_an_empty_range_is_empty(w: &World) {
     w.insert_due(T0);
-    let edge = Edge { due: T0.plus(MINUTE), seq: Seq(3) };
-    let span = w.store.load(w.shard, edge, T0, 10).unwrap();
-    assert_eq!((span.stubs.len(), span.edge), (0, edge));
-    let span = w.store.load(w.shard, Edge::before(T0), T0, 10).unwrap();
-    assert_eq!((span.stubs.len(), span.edge), (0, Edge::before(T0)));
+    let late = Edge { due: T0.plus(MINUTE), seq: Seq(3) };
+    for edge in [late, Edge::before(T0)] {
+        let span = w.store.load(&[(w.shard, edge)], T0, 10).unwrap();
+        assert_eq!((span.stubs.len(), span.edge), (0, Edge::before(T0)));
+    }
+    let none = w.store.load(&[], Time::MAX, 10).unwrap();
+    assert_eq!((none.stubs.len(), none.edge), (0, Edge::before(Time::MAX)));
+}
+
+/// Shards that were loaded to different edges are loaded on together: of each what is after its
+/// own edge, nothing of shards that were not asked for, and the limit counts them all.
+pub(super) fn shards_are_loaded_together_each_from_its_edge(w: &World) {
+    let mut rng = Rng::new(3);
+    let mut tasks: Vec<(Time, Seq, Shard)> = Vec::new();
+    for _ in 0..200 {
+        let mut new = w.new_task(T0.plus(rng.below(40) as i64 * 5_000 * MILLI));
+        new.shard = Shard(rng.below(4) as u8 * 85);
+        tasks.push((new.due, w.insert(&new), new.shard));
+    }
+    tasks.sort();
+    for round in 0..20 {
+        let mut from = Vec::new();
+        for shard in [0, 85, 170, 3].map(Shard) {
+            let (due, seq, _) = tasks[rng.below(200) as usize];
+            let edges = [Edge { due, seq }, Edge::before(due), Edge::START];
+            from.push((shard, edges[rng.below(3) as usize]));
+        }
+        let until = [T0.plus(100_000 * MILLI), Time::MAX][round % 2];
+        let wanted: Vec<(Shard, Seq)> = tasks
+            .iter()
+            .filter(|t| t.0 < until && from.iter().any(|f| f.0 == t.2 && !f.1.covers(t.0, t.1)))
+            .map(|t| (t.2, t.1))
+            .collect();
+        for limit in [1, 7, 64, 1_000] {
+            let got = load_from(w, &from, until, limit);
+            let got: Vec<(Shard, Seq)> = got.iter().map(|(s, stub)| (*s, stub.seq)).collect();
+            assert_eq!(got, wanted, "{from:?} until {until:?}");
+        }
+    }
 }
 
 pub(super) fn spilled_rows_come_in_rank_order(w: &World) {

@@ -13,8 +13,8 @@ use crate::stats::{StatsDelta, StatsRow};
 use crate::task::{Output, SkippedRun};
 use crate::time::{MILLI, MINUTE, SECOND};
 use crate::{
-    AttemptOutcome, Done, Epoch, NewTask, Partition, Queries, QueueRecord, Rank, Seq, Shard, State,
-    Store, Stub, Task, TaskId, Then, Time, Unit, UnitResult, Write,
+    AttemptOutcome, Done, Edge, Epoch, NewTask, Partition, Queries, QueueRecord, Rank, Seq, Shard,
+    State, Store, Stub, Task, TaskId, Then, Time, Unit, UnitResult, Write,
 };
 
 use super::fixture::{self, T0};
@@ -416,6 +416,11 @@ impl Model {
 
     fn compare_shards(&self) {
         let (m, t, seed) = (&self.model, &self.tested, self.seed);
+        let from: Vec<_> = (0..SHARD_COUNT).map(|n| (Shard(n), Edge::START)).collect();
+        let together = |w: &World, limit| loads::load_from(w, &from, Time::MAX, limit);
+        let got: Vec<_> =
+            together(t, 5).into_iter().map(|(s, stub)| (s, self.stub(stub))).collect();
+        assert_eq!(got, together(m, 1000), "seed {seed}");
         for shard in (0..SHARD_COUNT).map(Shard) {
             for (until, limit) in [(Time::MAX, 1000), (T0.plus(2 * MINUTE), 3)] {
                 let load = |w: &World| loads::load_all(w, shard, until, limit);

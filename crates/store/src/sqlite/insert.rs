@@ -12,13 +12,13 @@ use super::writer::{Stop, Tx};
 /// See [`Tx::insert_row`] for what the numbers are.
 const INSERT: &str =
     "INSERT INTO tasks (seq, id, namespace, queue, part, shard, state, overdue, version,
-     npri, flags, attempt, lost, released, cancel_requested, large, kind, minute, due,
+     npri, flags, attempt, lost, released, cancel_requested, large, kind, minute, fine, due,
      first_due, created_at, expires, weight, fingerprint, concurrency_hash, task_key,
      concurrency_key, schedule_uid, origin, logical, schedule_name, progress,
      attempts, spec, payload)
  VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?14, ?15,
      ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31,
-     ?32)";
+     ?32, ?33)";
 
 /// A row to insert.
 pub(super) struct NewRow<'a> {
@@ -174,10 +174,11 @@ impl Tx<'_> {
         let large = payload.filter(|payload| payload.len() > LARGE);
         let uid = new.schedule.map(|link| link.uid.to_be_bytes());
         let rest = rest_json(new.spec)?;
+        let slot = self.known.density.place(new.due);
         let id = id_blob(&new.id);
         let fingerprint = new.fingerprint.map(|f| f as i64);
         let logical = new.schedule.map(|link| link.logical.0);
-        let params: [&dyn rusqlite::ToSql; 32] = [
+        let params: [&dyn rusqlite::ToSql; 33] = [
             &new.seq.0,
             &id,
             &new.namespace.0,
@@ -192,7 +193,8 @@ impl Tx<'_> {
             &new.released,
             &large.is_some(),
             &kind,
-            &new.due.minute(),
+            &slot.minute,
+            &slot.fine,
             &new.due.0,
             &new.first_due.0,
             &new.created_at.0,

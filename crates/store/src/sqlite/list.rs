@@ -5,25 +5,26 @@
 //! key or a schedule. The streams are merged a piece at a time, rows are read only for what the
 //! merge yields, and what no index knows is judged by columns before a row is read whole.
 //!
-//! By due time, the minute buckets of all shards are walked in order.
+//! By due time, the minute buckets are walked in order, slot by slot.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 
 use crate::error::StoreError;
-use crate::id::{NamespaceId, Seq, Shard};
+use crate::id::{NamespaceId, Seq};
 use crate::queries::{Cursor, Page, SCAN_MAX, TaskFilter};
 use crate::state::State;
+use crate::store::Edge;
 use crate::task::Task;
 use crate::time::{MINUTE, Time};
 
-use super::load::next_minute;
+use super::bucket::{First, Place, Slot, next_minute};
 use super::readers::Reader;
-use super::row::{self, HISTORY, LIVE};
+use super::row::{self, HISTORY, LIVE, LIVE_IN_MINUTE};
 
 /// Sequences merged at once when rows may be passed over.
 const PIECE: usize = 1_000;
@@ -307,53 +308,45 @@ impl Reader {
             _ => (Time::MIN, Seq(i64::MIN)),
         };
         let until = filter.due_before.unwrap_or(Time::MAX);
-        let start = from.max(after.0).minute();
-        let mut minutes = BinaryHeap::new();
-        for shard in Shard::all() {
-            for overdue in [false, true] {
-                let next = next_minute(&self.conn, shard, overdue, start)?;
-                minutes.extend(next.map(|minute| Reverse((minute, shard, overdue))));
-            }
-        }
-        let mut places: Vec<(Time, Seq)> = Vec::new();
+        let begin = Edge { due: after.0, seq: after.1 }.max(Edge::before(from));
+        let mut minute = begin.due.minute();
+        let mut places: Vec<Place> = Vec::new();
         let mut looked = 0;
         let mut cut = None;
-        while let Some(Reverse((minute, _, _))) = minutes.peek().copied() {
-            if minute > until.minute() || places.len() > limit {
+        while cut.is_none() && places.len() <= limit {
+            let waiting = next_minute(&self.conn, false, minute)?;
+            let overdue = next_minute(&self.conn, true, minute)?;
+            let Some(next) = waiting.into_iter().chain(overdue).min() else { break };
+            if next > until.minute() {
                 break;
             }
             if looked >= scan_max {
-                // Goes on with this minute, of which nothing was looked at.
-                cut = Some(Cursor::Due(Time(minute.saturating_mul(MINUTE)), Seq(i64::MIN)));
+                cut = Some(Edge::before(Time(next.saturating_mul(MINUTE))));
                 break;
             }
-            let mut bucket = Vec::new();
-            while let Some(Reverse((same, shard, overdue))) = minutes.peek().copied() {
-                if same != minute {
-                    break;
-                }
-                minutes.pop();
-                let wanted = |due: Time, seq: Seq| (due, seq) > after && due >= from && due < until;
-                let room = limit + 1 - places.len();
-                looked += self.due_bucket(
-                    filter,
-                    kind,
-                    (shard, overdue, minute),
-                    room,
-                    &wanted,
-                    &mut bucket,
-                )?;
-                if let Some(next) = minute.checked_add(1) {
-                    let next = next_minute(&self.conn, shard, overdue, next)?;
-                    minutes.extend(next.map(|minute| Reverse((minute, shard, overdue))));
-                }
+            let mut found = First::new(limit + 1 - places.len());
+            // Those marked overdue are apart; of both, what is shown is complete up to the cut.
+            for overdue in [false, true] {
+                let mut wanted = |row: &Row<'_>, place: Place| {
+                    looked += 1;
+                    let wanted = place > after && place.0 >= from && place.0 < until;
+                    Ok((wanted && may_match(filter, kind, row)?, looked >= scan_max))
+                };
+                let end = self.due_minute((next, overdue), begin, &mut wanted, &mut found)?;
+                cut = cut.into_iter().chain(end).min();
             }
-            bucket.sort_unstable();
-            places.extend(bucket);
+            let shown = found.into_sorted().into_iter().map(|(place, ())| place);
+            places.extend(shown.filter(|p| cut.is_none_or(|cut: Edge| cut.covers(p.0, p.1))));
+            let Some(following) = next.checked_add(1) else { break };
+            minute = following;
+            self.renew()?;
         }
         let more = places.len() > limit;
         places.truncate(limit);
-        let next = if more { places.last().map(|p| Cursor::Due(p.0, p.1)) } else { cut };
+        let next = match places.last() {
+            Some(last) if more => Some(Cursor::Due(last.0, last.1)),
+            _ => cut.map(|cut| Cursor::Due(cut.due, cut.seq)),
+        };
         let mut tasks = Vec::with_capacity(places.len());
         for (_, seq) in places {
             tasks.extend(self.live(seq, false)?);
@@ -361,36 +354,46 @@ impl Reader {
         Ok(Page { tasks, next, cut: cut.is_some() && !more })
     }
 
-    /// Adds the places of a bucket's tasks that the filter shows, of which only the first `room`
-    /// matter; answers how many rows it looked at.
-    fn due_bucket(
-        &self,
-        filter: &TaskFilter,
-        kind: Option<u32>,
-        (shard, overdue, minute): (Shard, bool, i64),
-        room: usize,
-        wanted: &dyn Fn(Time, Seq) -> bool,
-        bucket: &mut Vec<(Time, Seq)>,
-    ) -> Result<usize, StoreError> {
-        let sql = format!(
-            "SELECT {LIVE} FROM tasks INDEXED BY tasks_due
-             WHERE state = 0 AND shard = ?1 AND overdue = ?2 AND minute = ?3"
-        );
-        let mut select = self.conn.prepare_cached(&sql)?;
-        let mut rows = select.query((shard.0, overdue, minute))?;
-        let mut looked = 0;
-        while let Some(row) = rows.next()? {
-            looked += 1;
-            let place = (Time(row.get(13)?), Seq(row.get(0)?));
-            if wanted(place.0, place.1) && may_match(filter, kind, row)? {
-                bucket.push(place);
-                if bucket.len() >= room.saturating_mul(2).max(1024) {
-                    bucket.select_nth_unstable(room - 1);
-                    bucket.truncate(room);
+    /// Finds the first places in a minute of what is wanted. `wanted` also says when enough was
+    /// looked at: then the walk ends at the next place where it may, which is answered.
+    fn due_minute(
+        &mut self,
+        minute: (i64, bool),
+        after: Edge,
+        wanted: &mut impl FnMut(&Row<'_>, Place) -> Result<(bool, bool), StoreError>,
+        found: &mut First<()>,
+    ) -> Result<Option<Edge>, StoreError> {
+        let mut last_slot = Slot { minute: minute.0, fine: 0 };
+        let mut enough = false;
+        let mut cut = None;
+        self.walk_minute(&LIVE_IN_MINUTE, minute, after, &mut |row, slot| {
+            if slot != last_slot {
+                last_slot = slot;
+                let here = Edge::before(slot.start());
+                if enough && here > after {
+                    cut = Some(here);
+                    return Ok(ControlFlow::Break(()));
+                }
+                if !slot.is_instant() && found.is_full_before(slot.start()) {
+                    return Ok(ControlFlow::Break(()));
                 }
             }
-        }
-        Ok(looked)
+            let place = (Time(row.get(13)?), Seq(row.get(0)?));
+            if slot.is_instant() && found.is_beyond(place) {
+                return Ok(ControlFlow::Break(()));
+            }
+            let (wanted, stop) = wanted(row, place)?;
+            enough = stop;
+            if wanted {
+                found.put(place, ());
+            }
+            if enough && slot.is_instant() {
+                cut = Some(Edge { due: place.0, seq: place.1 });
+                return Ok(ControlFlow::Break(()));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(cut)
     }
 }
 

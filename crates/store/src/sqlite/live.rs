@@ -97,16 +97,26 @@ impl Tx<'_> {
                 self.finish(seq, &head, &finish)?;
             }
             Then::Again { due } => {
+                let slot = self.known.density.place(*due);
                 self.conn
                     .prepare_cached(
                         "UPDATE tasks SET state = 0, overdue = 0, version = version + 1,
                              attempt = ?2, lost = lost + ?3, released = released + ?4,
-                             cancel_requested = 0, open = NULL, due = ?5, minute = ?6,
-                             attempts = CASE attempts WHEN '' THEN ?7
-                                        ELSE attempts || ',' || ?7 END
+                             cancel_requested = 0, open = NULL, due = ?5, minute = ?6, fine = ?7,
+                             attempts = CASE attempts WHEN '' THEN ?8
+                                        ELSE attempts || ',' || ?8 END
                          WHERE seq = ?1",
                     )?
-                    .execute((seq.0, attempt.n, lost, released, due.0, due.minute(), &record))?;
+                    .execute((
+                        seq.0,
+                        attempt.n,
+                        lost,
+                        released,
+                        due.0,
+                        slot.minute,
+                        slot.fine,
+                        &record,
+                    ))?;
                 self.leave_inbox(head.shard, seq)?;
                 self.count(head.queue, head.state, -1);
                 self.count(head.queue, to, 1);
@@ -203,10 +213,11 @@ impl Tx<'_> {
         let payload = spec.payload.as_deref();
         let large = payload.filter(|payload| payload.len() > LARGE);
         let rest = rest_json(spec)?;
-        let params: [&dyn rusqlite::ToSql; 11] = [
+        let slot = self.known.density.place(due);
+        let params: [&dyn rusqlite::ToSql; 12] = [
             &seq.0,
             &due.0,
-            &due.minute(),
+            &slot.minute,
             &kind,
             &spec.priority.saturating_neg(),
             &flags.0,
@@ -215,13 +226,14 @@ impl Tx<'_> {
             &large.is_some(),
             &rest,
             &payload.filter(|_| large.is_none()),
+            &slot.fine,
         ];
         self.conn
             .prepare_cached(
                 "UPDATE tasks SET overdue = 0, version = version + 1, due = ?2, minute = ?3,
                      first_due = CASE attempt WHEN 0 THEN ?2 ELSE first_due END, kind = ?4,
                      npri = ?5, flags = ?6, expires = ?7, weight = ?8, large = ?9, spec = ?10,
-                     payload = ?11
+                     payload = ?11, fine = ?12
                  WHERE seq = ?1",
             )?
             .execute(&params[..])?;

@@ -1,110 +1,102 @@
 //! What memory is filled from: minute buckets, overdue rows, what a takeover needs.
 //!
-//! A bucket is read in pieces of bounded size in order of sequence, and its first tasks by due
-//! time are kept: order inside a bucket is made here, not in an index, which is why inserting is
-//! fast. No piece reads a payload or parses JSON.
+//! A bucket is read slot by slot ([`super::bucket`]) and its first tasks by due time are kept:
+//! order inside a slot is made here, not in an index, which is why inserting is fast. Nothing here
+//! but a fetch reads a payload or parses JSON.
 
-use rusqlite::{Connection, Row};
+use std::ops::ControlFlow;
+
+use rusqlite::Row;
 
 use crate::error::StoreError;
-use crate::id::{Partition, QueueId, Seq, Shard, TaskId};
+use crate::id::{Partition, QueueId, SHARDS, Seq, Shard, TaskId};
 use crate::schedule::LiveOccurrence;
 use crate::store::{Edge, INBOX_MAX, Reloaded, Span};
 use crate::task::{Rank, Stub, Task};
 use crate::time::Time;
 
+use super::bucket::{First, Slot, next_minute};
 use super::readers::Reader;
 use super::records::{SCHEDULE, schedule};
-use super::row::{self, LIVE, STUB, state_of, u128_of};
-
-/// Rows of a bucket that are read at once.
-const PIECE: i64 = 20_000;
+use super::row::{self, LIVE, SHARD_STUB, STUB, state_of, u128_of};
 
 impl Reader {
     /// See [`crate::Store::load`].
     pub(super) fn load(
         &mut self,
-        shard: Shard,
-        edge: Edge,
+        from: &[(Shard, Edge)],
         until: Time,
         limit: usize,
     ) -> Result<Span, StoreError> {
         let end = Edge::before(until);
         let limit = limit.clamp(1, usize::MAX / 4);
-        let mut stubs: Vec<Stub> = Vec::new();
-        if edge >= end {
-            return Ok(Span { stubs, edge });
+        let mut edges = [None; SHARDS];
+        let mut first = end;
+        for &(shard, edge) in from {
+            edges[shard.index()] = Some(edge);
+            first = first.min(edge);
         }
-        let mut minute = edge.due.minute();
-        while let Some(next) = next_minute(&self.conn, shard, false, minute)? {
-            if next > until.minute() {
-                break;
-            }
+        let mut stubs = Vec::new();
+        let mut minute = first.due.minute();
+        while first < end
+            && stubs.len() <= limit
+            && let Some(next) = next_minute(&self.conn, false, minute)?
+            && next <= until.minute()
+        {
             // One more than asked, to know whether the limit cuts.
             let room = limit + 1 - stubs.len();
-            let bucket = self.bucket(shard, next, edge, until, room)?;
-            stubs.extend(bucket);
-            if stubs.len() > limit || next == i64::MAX {
-                break;
-            }
-            minute = next + 1;
+            stubs.extend(self.load_minute(next, &edges, first, until, room)?);
+            minute = next.saturating_add(1);
             self.renew()?;
         }
         let cut = stubs.len() > limit;
         stubs.truncate(limit);
         let edge = match stubs.last().filter(|_| cut) {
-            Some(last) => Edge { due: last.due, seq: last.seq },
+            Some((_, last)) => Edge { due: last.due, seq: last.seq },
             None => end,
         };
         Ok(Span { stubs, edge })
     }
 
-    /// The first `room` tasks of one bucket after `edge` and before `until`, in order.
-    fn bucket(
+    /// The first `room` tasks of one minute, of each shard those after its edge, in order.
+    fn load_minute(
         &mut self,
-        shard: Shard,
         minute: i64,
-        edge: Edge,
+        edges: &[Option<Edge>; SHARDS],
+        first: Edge,
         until: Time,
         room: usize,
-    ) -> Result<Vec<Stub>, StoreError> {
-        let sql = format!(
-            "SELECT {STUB} FROM tasks INDEXED BY tasks_due
-             WHERE state = 0 AND shard = ?1 AND overdue = 0 AND minute = ?2 AND seq > ?3
-             ORDER BY seq LIMIT ?4"
-        );
-        let mut found: Vec<(Stub, u32)> = Vec::new();
-        let mut after = i64::MIN;
-        loop {
-            let mut read = 0;
-            {
-                let mut select = self.conn.prepare_cached(&sql)?;
-                let mut rows = select.query((shard.0, minute, after, PIECE))?;
-                while let Some(row) = rows.next()? {
-                    read += 1;
-                    after = row.get(0)?;
-                    let due = Time(row.get(1)?);
-                    if due < until && !edge.covers(due, Seq(after)) {
-                        let mut kind = 0;
-                        let stub = row::stub(row, &mut |id| {
-                            kind = id;
-                            Ok(0)
-                        })?;
-                        found.push((stub, kind));
-                    }
-                    if found.len() >= room.saturating_mul(2).max(1024) {
-                        keep_first(&mut found, room);
-                    }
+    ) -> Result<Vec<(Shard, Stub)>, StoreError> {
+        let mut found: First<(Shard, Stub, u32)> = First::new(room);
+        let mut last_slot = Slot { minute, fine: 0 };
+        self.walk_minute(&SHARD_STUB, (minute, false), first, &mut |row, slot| {
+            if slot != last_slot {
+                last_slot = slot;
+                let start = slot.start();
+                if start >= until || (!slot.is_instant() && found.is_full_before(start)) {
+                    return Ok(ControlFlow::Break(()));
                 }
             }
-            if read < PIECE {
-                break;
+            let place = (Time(row.get(1)?), Seq(row.get(0)?));
+            if found.is_beyond(place) && slot.is_instant() {
+                return Ok(ControlFlow::Break(()));
             }
-            self.renew()?;
-        }
-        keep_first(&mut found, room);
-        let with_hash = |(stub, kind)| Ok(Stub { kind_hash: self.kind_hash(kind)?, ..stub });
-        found.into_iter().map(with_hash).collect()
+            let shard = Shard(row.get(SHARD_STUB.count - 1)?);
+            let wanted = edges[shard.index()].is_some_and(|edge| !edge.covers(place.0, place.1));
+            if wanted && place.0 < until && !found.is_beyond(place) {
+                let mut kind = 0;
+                let stub = row::stub(row, &mut |id| {
+                    kind = id;
+                    Ok(0)
+                })?;
+                found.put(place, (shard, stub, kind));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let with_hash = |(_, (shard, stub, kind))| {
+            Ok((shard, Stub { kind_hash: self.kind_hash(kind)?, ..stub }))
+        };
+        found.into_sorted().into_iter().map(with_hash).collect()
     }
 
     /// See [`crate::Store::load_overdue`].
@@ -276,28 +268,4 @@ impl Reader {
             }
         }
     }
-}
-
-/// The first minute at or after `from` in which the shard has scheduled tasks.
-pub(super) fn next_minute(
-    conn: &Connection,
-    shard: Shard,
-    overdue: bool,
-    from: i64,
-) -> Result<Option<i64>, StoreError> {
-    let mut select = conn.prepare_cached(
-        "SELECT min(minute) FROM tasks INDEXED BY tasks_due
-         WHERE state = 0 AND shard = ?1 AND overdue = ?2 AND minute >= ?3",
-    )?;
-    Ok(select.query_row((shard.0, overdue, from), |row| row.get(0))?)
-}
-
-/// Sorts by (due, sequence) and keeps the first `room`.
-fn keep_first(found: &mut Vec<(Stub, u32)>, room: usize) {
-    let place = |entry: &(Stub, u32)| (entry.0.due, entry.0.seq);
-    if found.len() > room && room > 0 {
-        found.select_nth_unstable_by_key(room - 1, place);
-        found.truncate(room);
-    }
-    found.sort_unstable_by_key(place);
 }

@@ -13,6 +13,7 @@ use crate::state::State;
 use crate::task::{AttemptRecord, Retry, ScheduleLink, Stub, StubFlags, Target, Task, TaskSpec};
 use crate::time::Time;
 
+use super::bucket::Columns;
 use super::error::corrupt;
 
 /// Payloads longer than this have a table of their own.
@@ -36,6 +37,16 @@ const PAYLOAD: usize = 33;
 /// Columns of a stub in `tasks`.
 pub(super) const STUB: &str = "seq, due, expires, queue, part, version, weight, \
     concurrency_hash, kind, attempt, npri, flags, lost";
+
+/// Those and the shard, in a walk over a minute.
+pub(super) const SHARD_STUB: Columns = Columns {
+    names: "seq, due, expires, queue, part, version, weight, \
+        concurrency_hash, kind, attempt, npri, flags, lost, shard",
+    count: 14,
+};
+
+/// Columns of a task, without its payload, in a walk over a minute.
+pub(super) const LIVE_IN_MINUTE: Columns = Columns { names: LIVE, count: PAYLOAD };
 
 /// The part of a definition without columns of its own.
 #[derive(Serialize)]

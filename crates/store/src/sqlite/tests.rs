@@ -1,6 +1,7 @@
 //! The SQLite store against the suite and the model; what only SQLite can do wrong is beside.
 
 mod bounds;
+mod dense;
 mod open;
 mod plans;
 

@@ -17,6 +17,7 @@ use crate::state::State;
 use crate::store::{Lease, LeaseAsk};
 use crate::write::{Done, Refusal, Refused, Unit, UnitResult, Write};
 
+use super::bucket::Density;
 use super::catalog::Catalog;
 use super::error::kind_of;
 
@@ -55,6 +56,7 @@ pub(super) struct Known {
     /// The greatest id of version 7 that was ever stored. A greater one is new without asking
     /// the indexes, which is so for nearly every id that a server makes.
     pub(super) max_id: u128,
+    pub(super) density: Density,
     /// Rows in the inbox; while it is 0, nothing need be deleted there.
     pub(super) inbox: i64,
 }
@@ -126,6 +128,7 @@ impl Writer {
             catalog: Catalog::read(&self.conn)?,
             next_seq: number("SELECT value FROM meta WHERE name = 'next_seq'")?,
             max_id: u128::from(high as u64) << 64 | u128::from(low as u64),
+            density: Density::default(),
             inbox: number("SELECT count(*) FROM inbox")?,
         })
     }

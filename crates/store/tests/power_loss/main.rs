@@ -92,7 +92,12 @@ fn see<S: Store + Queries>(store: &S) -> Result<Seen, StoreError> {
         tasks,
         payloads,
         outputs,
-        waiting: store.load(SHARD, Edge::START, Time::MAX, 10_000)?.stubs,
+        waiting: store
+            .load(&[(SHARD, Edge::START)], Time::MAX, 10_000)?
+            .stubs
+            .into_iter()
+            .map(|s| s.1)
+            .collect(),
         overdue: store.load_overdue(partition, None, 10_000)?,
         counts: store.counts()?.into_iter().filter(|count| count.count > 0).collect(),
         minutes: store.series(0, i64::MAX)?.len(),

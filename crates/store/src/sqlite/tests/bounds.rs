@@ -99,7 +99,7 @@ fn without_readers_in_the_way_the_log_never_reaches_its_bound() {
             (0..50).map(|_| w.unit(vec![Write::Insert(Box::new(w.new_task(T0)))])).collect();
         store.commit(&units).unwrap();
         assert!(store.gauges().wal_bytes < 400_000);
-        w.store.load(w.shard, crate::Edge::START, Time::MAX, 10).unwrap();
+        w.store.load(&[(w.shard, crate::Edge::START)], Time::MAX, 10).unwrap();
     }
     assert!(store.gauges().checkpoints > 0);
     assert!(store.gauges().data_bytes > 500_000);
@@ -138,8 +138,8 @@ fn a_long_load_renews_its_snapshot() {
     let mut edge = crate::Edge::START;
     let mut found = 0;
     loop {
-        let span = store.load(w.shard, edge, Time::MAX, 4_000).unwrap();
-        assert!(span.stubs.is_sorted_by_key(|stub| (stub.due, stub.seq)));
+        let span = store.load(&[(w.shard, edge)], Time::MAX, 4_000).unwrap();
+        assert!(span.stubs.is_sorted_by_key(|(_, stub)| (stub.due, stub.seq)));
         found += span.stubs.len();
         if span.stubs.is_empty() || found == 6_000 {
             break;

@@ -64,10 +64,11 @@ fn everything_else_that_is_asked_uses_an_index() {
     let question = store.readers.question().unwrap();
     for sql in [
         "SELECT min(minute) FROM tasks INDEXED BY tasks_due
-         WHERE state = 0 AND shard = ?1 AND overdue = ?2 AND minute >= ?3",
+         WHERE state = 0 AND overdue = ?1 AND minute >= ?2",
         "SELECT seq, due, payload FROM tasks INDEXED BY tasks_due
-         WHERE state = 0 AND shard = ?1 AND overdue = 0 AND minute = ?2 AND seq > ?3
-         ORDER BY seq LIMIT ?4",
+         WHERE state = 0 AND overdue = ?1 AND minute = ?2 AND (fine, seq) > (?3, ?4)
+             AND fine <= ?5
+         ORDER BY fine, seq LIMIT 20000",
         "SELECT seq, due FROM tasks INDEXED BY tasks_overdue
          WHERE overdue = 1 AND queue = ?1 AND part = ?2 AND (npri, due, seq) > (?3, ?4, ?5)
          ORDER BY npri, due, seq LIMIT ?6",
