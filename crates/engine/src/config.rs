@@ -8,7 +8,8 @@ use tourbillon_store::time::{MILLI, MINUTE, SECOND};
 pub struct EngineConfig {
     /// The node's name, written into every attempt.
     pub node: String,
-    /// How far ahead of now tasks are loaded. Default 10 min.
+    /// How far ahead of now tasks are loaded, and further to the end of the store's bucket.
+    /// Default 10 min.
     pub window: i64,
     /// Stubs held in memory. Default 1,000,000. Overdue backlogs may go past it by
     /// [`EngineConfig::overdue_chunk`] per busy partition.

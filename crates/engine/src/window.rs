@@ -1,4 +1,4 @@
-//! The window: cascading the store's minute buckets into the wheel, and what a shard's owner
+//! The window: cascading the store's buckets into the wheel, and what a shard's owner
 //! knows of it.
 //!
 //! For a held shard, everything scheduled up to its edge is in memory. A load moves the edge

@@ -2,8 +2,8 @@
 //! [`Store`] trait with its read-only companion [`Queries`], and the stores themselves.
 //!
 //! The types carry no wire format, and nothing here knows HTTP, clocks or runtimes. Time is an
-//! argument. The store is the outermost timing wheel: its slots are minute buckets of due time,
-//! and [`Store::load`] cascades them into memory.
+//! argument. The store is the outermost timing wheel: its slots are buckets of due time
+//! ([`store::BUCKET`]), and [`Store::load`] cascades them into memory.
 //!
 //! - [`mod@write`]: every mutation as a value, committed in atomic units under shard epochs.
 //! - [`state`]: the transition table that engine and stores share.
@@ -40,7 +40,9 @@ pub use queue::{QueueConfig, QueueRecord};
 pub use schedule::{ScheduleDoc, ScheduleRecord};
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use state::{AttemptOutcome, Move, State, next_state};
-pub use store::{Edge, Lease, LeaseAsk, LeaseRow, Reloaded, Span, Store, StoreGauges, StoreInfo};
+pub use store::{
+    BUCKET, Edge, Lease, LeaseAsk, LeaseRow, Reloaded, Span, Store, StoreGauges, StoreInfo,
+};
 pub use task::{
     AttemptRecord, NewTask, OpenAttempt, Output, Rank, Stub, StubFlags, Task, TaskSpec,
 };

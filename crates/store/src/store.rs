@@ -8,8 +8,12 @@ use crate::id::{Epoch, Partition, Seq, Shard};
 use crate::queue::QueueRecord;
 use crate::schedule::{LiveOccurrence, ScheduleRecord};
 use crate::task::{Rank, Stub, Task};
-use crate::time::Time;
+use crate::time::{MINUTE, Time};
 use crate::write::{Unit, UnitResult};
+
+/// Width of the outermost wheel's slots, in microseconds: a store may keep what is due within one
+/// bucket in no order, so that a [`Store::load`] whose `until` is a multiple of it costs least.
+pub const BUCKET: i64 = 5 * MINUTE;
 
 /// A place in the order (due, sequence): everything up to and with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

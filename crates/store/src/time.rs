@@ -38,7 +38,7 @@ impl Time {
         }
     }
 
-    /// The minute bucket that holds this instant.
+    /// The minute that holds this instant, since 1970.
     pub fn minute(self) -> i64 {
         self.0.div_euclid(MINUTE)
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tourbillon_store::time::{MILLI, MINUTE};
 use tourbillon_store::{
-    Edge, Partition, Rank, Seq, Shard, Span, StoreError, Stub, StubFlags, Time, Unit, Write,
+    BUCKET, Edge, Partition, Rank, Seq, Shard, Span, StoreError, Stub, StubFlags, Time, Unit, Write,
 };
 
 use super::{Loading, Status};
@@ -45,8 +45,8 @@ impl Engine {
             (now, self.cfg.overdue_chunk.saturating_mul(FULL_CHUNKS).min(self.cfg.load_chunk))
         } else {
             let room = self.cfg.max_resident - self.resident.len();
-            let end = now.plus(self.cfg.window).minute() + 1;
-            (Time(end.saturating_mul(MINUTE)), room.min(self.cfg.load_chunk))
+            let end = now.plus(self.cfg.window).0.div_euclid(BUCKET) + 1;
+            (Time(end.saturating_mul(BUCKET)), room.min(self.cfg.load_chunk))
         };
         let call = self.call();
         self.load = Some(call);

@@ -76,8 +76,8 @@ CREATE TABLE tasks (
     cancel_requested INTEGER NOT NULL,
     large            INTEGER NOT NULL, -- 1: the payload is in `payloads`
     kind             INTEGER NOT NULL,
-    minute           INTEGER NOT NULL, -- the bucket of `due`
-    fine             INTEGER NOT NULL, -- the slot in that minute: see sqlite/bucket.rs
+    bucket           INTEGER NOT NULL, -- the five minutes of `due`, since 1970
+    fine             INTEGER NOT NULL, -- the slot in that bucket: see sqlite/bucket.rs
     due              INTEGER NOT NULL,
     first_due        INTEGER NOT NULL,
     created_at       INTEGER NOT NULL,
@@ -102,9 +102,9 @@ CREATE UNIQUE INDEX tasks_id ON tasks (namespace, id);
 CREATE UNIQUE INDEX tasks_key ON tasks (task_key, queue) WHERE task_key IS NOT NULL;
 CREATE UNIQUE INDEX tasks_occurrence ON tasks (schedule_uid, origin, logical)
     WHERE schedule_uid IS NOT NULL;
--- The outermost wheel: minute buckets of all shards, without those marked overdue, then those
--- marked. Not by shard: 256 times as many places to insert at made inserting a quarter slower.
-CREATE INDEX tasks_due ON tasks (overdue, minute, fine) WHERE state = 0;
+-- The outermost wheel: buckets of all shards, without those marked overdue, then those marked. Not
+-- by shard and not finer: what is inserted is spread over the ends of buckets, a page for each.
+CREATE INDEX tasks_due ON tasks (overdue, bucket, fine) WHERE state = 0;
 CREATE INDEX tasks_overdue ON tasks (queue, part, npri, due) WHERE overdue = 1;
 CREATE INDEX tasks_running ON tasks (shard, queue) WHERE state = 1;
 CREATE INDEX tasks_queue ON tasks (queue);

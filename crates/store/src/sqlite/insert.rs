@@ -12,7 +12,7 @@ use super::writer::{Stop, Tx};
 /// See [`Tx::insert_row`] for what the numbers are.
 const INSERT: &str =
     "INSERT INTO tasks (seq, id, namespace, queue, part, shard, state, overdue, version,
-     npri, flags, attempt, lost, released, cancel_requested, large, kind, minute, fine, due,
+     npri, flags, attempt, lost, released, cancel_requested, large, kind, bucket, fine, due,
      first_due, created_at, expires, weight, fingerprint, concurrency_hash, task_key,
      concurrency_key, schedule_uid, origin, logical, schedule_name, progress,
      attempts, spec, payload)
@@ -193,7 +193,7 @@ impl Tx<'_> {
             &new.released,
             &large.is_some(),
             &kind,
-            &slot.minute,
+            &slot.bucket,
             &slot.fine,
             &new.due.0,
             &new.first_due.0,

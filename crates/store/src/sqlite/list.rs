@@ -5,7 +5,7 @@
 //! key or a schedule. The streams are merged a piece at a time, rows are read only for what the
 //! merge yields, and what no index knows is judged by columns before a row is read whole.
 //!
-//! By due time, the minute buckets are walked in order, slot by slot.
+//! By due time, the buckets are walked in order, slot by slot.
 
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
@@ -18,13 +18,13 @@ use crate::error::StoreError;
 use crate::id::{NamespaceId, Seq};
 use crate::queries::{Cursor, Page, SCAN_MAX, TaskFilter};
 use crate::state::State;
-use crate::store::Edge;
+use crate::store::{BUCKET, Edge};
 use crate::task::Task;
-use crate::time::{MINUTE, Time};
+use crate::time::Time;
 
-use super::bucket::{First, Place, Slot, next_minute};
+use super::bucket::{First, Place, Slot, bucket_of, next_bucket};
 use super::readers::Reader;
-use super::row::{self, HISTORY, LIVE, LIVE_IN_MINUTE};
+use super::row::{self, HISTORY, LIVE, LIVE_IN_BUCKET};
 
 /// Sequences merged at once when rows may be passed over.
 const PIECE: usize = 1_000;
@@ -309,19 +309,19 @@ impl Reader {
         };
         let until = filter.due_before.unwrap_or(Time::MAX);
         let begin = Edge { due: after.0, seq: after.1 }.max(Edge::before(from));
-        let mut minute = begin.due.minute();
+        let mut bucket = bucket_of(begin.due);
         let mut places: Vec<Place> = Vec::new();
         let mut looked = 0;
         let mut cut = None;
         while cut.is_none() && places.len() <= limit {
-            let waiting = next_minute(&self.conn, false, minute)?;
-            let overdue = next_minute(&self.conn, true, minute)?;
+            let waiting = next_bucket(&self.conn, false, bucket)?;
+            let overdue = next_bucket(&self.conn, true, bucket)?;
             let Some(next) = waiting.into_iter().chain(overdue).min() else { break };
-            if next > until.minute() {
+            if next > bucket_of(until) {
                 break;
             }
             if looked >= scan_max {
-                cut = Some(Edge::before(Time(next.saturating_mul(MINUTE))));
+                cut = Some(Edge::before(Time(next.saturating_mul(BUCKET))));
                 break;
             }
             let mut found = First::new(limit + 1 - places.len());
@@ -332,13 +332,13 @@ impl Reader {
                     let wanted = place > after && place.0 >= from && place.0 < until;
                     Ok((wanted && may_match(filter, kind, row)?, looked >= scan_max))
                 };
-                let end = self.due_minute((next, overdue), begin, &mut wanted, &mut found)?;
+                let end = self.due_bucket((next, overdue), begin, &mut wanted, &mut found)?;
                 cut = cut.into_iter().chain(end).min();
             }
             let shown = found.into_sorted().into_iter().map(|(place, ())| place);
             places.extend(shown.filter(|p| cut.is_none_or(|cut: Edge| cut.covers(p.0, p.1))));
             let Some(following) = next.checked_add(1) else { break };
-            minute = following;
+            bucket = following;
             self.renew()?;
         }
         let more = places.len() > limit;
@@ -354,19 +354,19 @@ impl Reader {
         Ok(Page { tasks, next, cut: cut.is_some() && !more })
     }
 
-    /// Finds the first places in a minute of what is wanted. `wanted` also says when enough was
+    /// Finds the first places in a bucket of what is wanted. `wanted` also says when enough was
     /// looked at: then the walk ends at the next place where it may, which is answered.
-    fn due_minute(
+    fn due_bucket(
         &mut self,
-        minute: (i64, bool),
+        bucket: (i64, bool),
         after: Edge,
         wanted: &mut impl FnMut(&Row<'_>, Place) -> Result<(bool, bool), StoreError>,
         found: &mut First<()>,
     ) -> Result<Option<Edge>, StoreError> {
-        let mut last_slot = Slot { minute: minute.0, fine: 0 };
+        let mut last_slot = Slot { bucket: bucket.0, fine: 0 };
         let mut enough = false;
         let mut cut = None;
-        self.walk_minute(&LIVE_IN_MINUTE, minute, after, &mut |row, slot| {
+        self.walk_bucket(&LIVE_IN_BUCKET, bucket, after, &mut |row, slot| {
             if slot != last_slot {
                 last_slot = slot;
                 let here = Edge::before(slot.start());

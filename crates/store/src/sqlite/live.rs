@@ -102,7 +102,7 @@ impl Tx<'_> {
                     .prepare_cached(
                         "UPDATE tasks SET state = 0, overdue = 0, version = version + 1,
                              attempt = ?2, lost = lost + ?3, released = released + ?4,
-                             cancel_requested = 0, open = NULL, due = ?5, minute = ?6, fine = ?7,
+                             cancel_requested = 0, open = NULL, due = ?5, bucket = ?6, fine = ?7,
                              attempts = CASE attempts WHEN '' THEN ?8
                                         ELSE attempts || ',' || ?8 END
                          WHERE seq = ?1",
@@ -113,7 +113,7 @@ impl Tx<'_> {
                         lost,
                         released,
                         due.0,
-                        slot.minute,
+                        slot.bucket,
                         slot.fine,
                         &record,
                     ))?;
@@ -217,7 +217,7 @@ impl Tx<'_> {
         let params: [&dyn rusqlite::ToSql; 12] = [
             &seq.0,
             &due.0,
-            &slot.minute,
+            &slot.bucket,
             &kind,
             &spec.priority.saturating_neg(),
             &flags.0,
@@ -230,7 +230,7 @@ impl Tx<'_> {
         ];
         self.conn
             .prepare_cached(
-                "UPDATE tasks SET overdue = 0, version = version + 1, due = ?2, minute = ?3,
+                "UPDATE tasks SET overdue = 0, version = version + 1, due = ?2, bucket = ?3,
                      first_due = CASE attempt WHEN 0 THEN ?2 ELSE first_due END, kind = ?4,
                      npri = ?5, flags = ?6, expires = ?7, weight = ?8, large = ?9, spec = ?10,
                      payload = ?11, fine = ?12

@@ -1,4 +1,4 @@
-//! What memory is filled from: minute buckets, overdue rows, what a takeover needs.
+//! What memory is filled from: buckets, overdue rows, what a takeover needs.
 //!
 //! A bucket is read slot by slot ([`super::bucket`]) and its first tasks by due time are kept:
 //! order inside a slot is made here, not in an index, which is why inserting is fast. Nothing here
@@ -15,7 +15,7 @@ use crate::store::{Edge, INBOX_MAX, Reloaded, Span};
 use crate::task::{Rank, Stub, Task};
 use crate::time::Time;
 
-use super::bucket::{First, Slot, next_minute};
+use super::bucket::{First, Slot, bucket_of, next_bucket};
 use super::readers::Reader;
 use super::records::{SCHEDULE, schedule};
 use super::row::{self, LIVE, SHARD_STUB, STUB, state_of, u128_of};
@@ -37,16 +37,16 @@ impl Reader {
             first = first.min(edge);
         }
         let mut stubs = Vec::new();
-        let mut minute = first.due.minute();
+        let mut bucket = bucket_of(first.due);
         while first < end
             && stubs.len() <= limit
-            && let Some(next) = next_minute(&self.conn, false, minute)?
-            && next <= until.minute()
+            && let Some(next) = next_bucket(&self.conn, false, bucket)?
+            && next <= bucket_of(until)
         {
             // One more than asked, to know whether the limit cuts.
             let room = limit + 1 - stubs.len();
-            stubs.extend(self.load_minute(next, &edges, first, until, room)?);
-            minute = next.saturating_add(1);
+            stubs.extend(self.load_bucket(next, &edges, first, until, room)?);
+            bucket = next.saturating_add(1);
             self.renew()?;
         }
         let cut = stubs.len() > limit;
@@ -58,18 +58,18 @@ impl Reader {
         Ok(Span { stubs, edge })
     }
 
-    /// The first `room` tasks of one minute, of each shard those after its edge, in order.
-    fn load_minute(
+    /// The first `room` tasks of one bucket, of each shard those after its edge, in order.
+    fn load_bucket(
         &mut self,
-        minute: i64,
+        bucket: i64,
         edges: &[Option<Edge>; SHARDS],
         first: Edge,
         until: Time,
         room: usize,
     ) -> Result<Vec<(Shard, Stub)>, StoreError> {
         let mut found: First<(Shard, Stub, u32)> = First::new(room);
-        let mut last_slot = Slot { minute, fine: 0 };
-        self.walk_minute(&SHARD_STUB, (minute, false), first, &mut |row, slot| {
+        let mut last_slot = Slot { bucket, fine: 0 };
+        self.walk_bucket(&SHARD_STUB, (bucket, false), first, &mut |row, slot| {
             if slot != last_slot {
                 last_slot = slot;
                 let start = slot.start();

@@ -38,15 +38,15 @@ const PAYLOAD: usize = 33;
 pub(super) const STUB: &str = "seq, due, expires, queue, part, version, weight, \
     concurrency_hash, kind, attempt, npri, flags, lost";
 
-/// Those and the shard, in a walk over a minute.
+/// Those and the shard, in a walk over a bucket.
 pub(super) const SHARD_STUB: Columns = Columns {
     names: "seq, due, expires, queue, part, version, weight, \
         concurrency_hash, kind, attempt, npri, flags, lost, shard",
     count: 14,
 };
 
-/// Columns of a task, without its payload, in a walk over a minute.
-pub(super) const LIVE_IN_MINUTE: Columns = Columns { names: LIVE, count: PAYLOAD };
+/// Columns of a task, without its payload, in a walk over a bucket.
+pub(super) const LIVE_IN_BUCKET: Columns = Columns { names: LIVE, count: PAYLOAD };
 
 /// The part of a definition without columns of its own.
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! Minutes in which much is due: what is found does not depend on where it was put.
+//! Buckets in which much is due: what is found does not depend on where it was put.
 
 use super::super::bucket::DENSE;
 use super::{Folder, world};
@@ -18,7 +18,7 @@ struct Planted {
     rare: bool,
 }
 
-/// Tasks of three minutes, in order: half of them within two seconds, many at two instants. All
+/// Tasks of a few minutes, in order: half of them within two seconds, many at two instants. All
 /// kinds of slots are in use, some tasks are marked overdue, and some are of a rare kind.
 fn plant(w: &World, rng: &mut Rng) -> Vec<Planted> {
     let sharp = [T0.plus(20 * SECOND), T0.plus(21 * SECOND + 250_000)];

@@ -63,10 +63,10 @@ fn everything_else_that_is_asked_uses_an_index() {
     world(&store);
     let question = store.readers.question().unwrap();
     for sql in [
-        "SELECT min(minute) FROM tasks INDEXED BY tasks_due
-         WHERE state = 0 AND overdue = ?1 AND minute >= ?2",
+        "SELECT min(bucket) FROM tasks INDEXED BY tasks_due
+         WHERE state = 0 AND overdue = ?1 AND bucket >= ?2",
         "SELECT seq, due, payload FROM tasks INDEXED BY tasks_due
-         WHERE state = 0 AND overdue = ?1 AND minute = ?2 AND (fine, seq) > (?3, ?4)
+         WHERE state = 0 AND overdue = ?1 AND bucket = ?2 AND (fine, seq) > (?3, ?4)
              AND fine <= ?5
          ORDER BY fine, seq LIMIT 20000",
         "SELECT seq, due FROM tasks INDEXED BY tasks_overdue
