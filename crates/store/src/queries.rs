@@ -2,7 +2,7 @@
 //!
 //! Lists are keyset pages by creation sequence, newest first, over live tables and history
 //! together, or by due time. No query looks at more than [`SCAN_MAX`] rows, but for one thing: a
-//! list by due time looks at whole minutes of due time.
+//! list by due time looks at whole buckets of due time.
 
 use crate::error::StoreError;
 use crate::id::{NamespaceId, Partition, QueueId, Seq, Shard, TaskId};
