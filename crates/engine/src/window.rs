@@ -208,7 +208,7 @@ impl Engine {
         let resident = self.resident.remove(&seq)?;
         self.leave_place(&resident);
         let stub = resident.stub;
-        self.resident.insert(seq, Resident::new(stub, Place::Held));
+        self.resident.insert(seq, Box::new(Resident::new(stub, Place::Held)));
         Some(stub)
     }
 
@@ -343,7 +343,7 @@ impl Engine {
             priority: 0,
             flags: StubFlags::default(),
         };
-        self.resident.entry(seq).or_insert(Resident::new(stub, Place::Held));
+        self.resident.entry(seq).or_insert_with(|| Box::new(Resident::new(stub, Place::Held)));
     }
 
     // ---- residents --------------------------------------------------------------------
@@ -374,11 +374,11 @@ impl Engine {
             return;
         }
         if stub.due <= self.now.store {
-            self.resident.insert(seq, Resident::new(stub, Place::Held));
+            self.resident.insert(seq, Box::new(Resident::new(stub, Place::Held)));
             self.make_ready(seq);
         } else {
             let key = self.set_timer(stub.due, Timer::Due(seq));
-            self.resident.insert(seq, Resident::new(stub, Place::Wheel(key)));
+            self.resident.insert(seq, Box::new(Resident::new(stub, Place::Wheel(key))));
         }
     }
 
