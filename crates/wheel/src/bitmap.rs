@@ -45,6 +45,18 @@ impl Bitmap256 {
         Some(word << 6 | bit)
     }
 
+    /// The smallest member above `bit`.
+    pub(crate) fn first_after(&self, bit: u8) -> Option<u8> {
+        let next = bit.checked_add(1)?;
+        let word = self.words[usize::from(next >> 6)] & (u64::MAX << (next & 63));
+        if word != 0 {
+            return Some((next & !63) | word.trailing_zeros() as u8);
+        }
+        let number = (self.summary & (0xfe << (next >> 6))).trailing_zeros() as u8;
+        let word = self.words.get(usize::from(number))?;
+        Some(number << 6 | word.trailing_zeros() as u8)
+    }
+
     /// All members, smallest first.
     pub(crate) fn iter(self) -> impl Iterator<Item = u8> {
         let mut rest = self;
@@ -93,6 +105,8 @@ mod tests {
                 prop_assert_eq!(map.first(), model.first().copied());
                 prop_assert_eq!(map.is_empty(), model.is_empty());
                 prop_assert_eq!(map.contains(bit), model.contains(&bit));
+                let after = bit.checked_add(1).and_then(|next| model.range(next..).next().copied());
+                prop_assert_eq!(map.first_after(bit), after);
             }
             prop_assert_eq!(map.iter().collect::<Vec<_>>(), model.into_iter().collect::<Vec<_>>());
         }

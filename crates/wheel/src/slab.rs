@@ -20,7 +20,7 @@ const PAGE_ENTRIES: usize = 1 << PAGE_BITS;
 /// One page short of what `u32` can number, so that no index equals `NIL`.
 const PAGES_MAX: usize = (1 << (32 - PAGE_BITS)) - 1;
 
-/// Items named by [`Key`]s, each with a label of two bytes for the owner's use; the label lies
+/// Items named by [`Key`]s, each with a label of four bytes for the owner's use; the label lies
 /// in what would otherwise be padding.
 pub(crate) struct Slab<E> {
     pages: Vec<Page<E>>,
@@ -49,7 +49,7 @@ struct Page<E> {
 
 enum Entry<E> {
     Vacant { next: u32 },
-    Occupied { generation: NonZeroU32, label: u16, item: E },
+    Occupied { generation: NonZeroU32, label: u32, item: E },
 }
 
 const fn split(index: u32) -> (usize, usize) {
@@ -80,7 +80,16 @@ impl<E> Slab<E> {
     /// Stores an item. O(1).
     ///
     /// Panics when 2^32 - 256 entries are in use.
-    pub(crate) fn insert(&mut self, label: u16, item: E) -> Key {
+    #[inline]
+    pub(crate) fn insert(&mut self, label: u32, item: E) -> Key {
+        self.insert_with(item, |_| label)
+    }
+
+    /// Stores an item under a label that depends on its key. O(1).
+    ///
+    /// Panics as [`insert`](Self::insert).
+    #[inline]
+    pub(crate) fn insert_with(&mut self, item: E, label: impl FnOnce(Key) -> u32) -> Key {
         if self.room == NIL {
             self.add_page();
         }
@@ -95,18 +104,19 @@ impl<E> Slab<E> {
         let Entry::Vacant { next } = *entry else {
             unreachable!("the free list of page {number} leads to a used entry");
         };
-        *entry = Entry::Occupied { generation, label, item };
+        let key = Key::new(number << PAGE_BITS | offset, generation);
+        *entry = Entry::Occupied { generation, label: label(key), item };
         page.free = next;
         page.live += 1;
         if next == NIL {
             self.unlink_room(number);
         }
         self.len += 1;
-        Key::new(number << PAGE_BITS | offset, generation)
+        key
     }
 
     /// Removes the item at an index that is in use. O(1).
-    pub(crate) fn remove_at(&mut self, index: u32) -> (Key, u16, E) {
+    pub(crate) fn remove_at(&mut self, index: u32) -> (Key, u32, E) {
         let (number, offset) = split(index);
         let page = &mut self.pages[number];
         let next = page.free;
@@ -131,6 +141,12 @@ impl<E> Slab<E> {
         (Key::new(index, generation), label, item)
     }
 
+    /// Whether the index is in use under this label.
+    #[inline]
+    pub(crate) fn has_label(&self, index: u32, wanted: u32) -> bool {
+        matches!(self.entry(index), Some(Entry::Occupied { label, .. }) if *label == wanted)
+    }
+
     pub(crate) fn get(&self, key: Key) -> Option<&E> {
         match self.entry(key.index())? {
             Entry::Occupied { generation, item, .. } if generation.get() == key.generation() => {
@@ -151,7 +167,7 @@ impl<E> Slab<E> {
     }
 
     /// The key, label and item at an index that is in use.
-    pub(crate) fn at(&self, index: u32) -> (Key, u16, &E) {
+    pub(crate) fn at(&self, index: u32) -> (Key, u32, &E) {
         match self.entry(index) {
             Some(Entry::Occupied { generation, label, item }) => {
                 (Key::new(index, *generation), *label, item)
@@ -161,7 +177,7 @@ impl<E> Slab<E> {
     }
 
     /// The label and item at an index that is in use, to be changed.
-    pub(crate) fn at_mut(&mut self, index: u32) -> (&mut u16, &mut E) {
+    pub(crate) fn at_mut(&mut self, index: u32) -> (&mut u32, &mut E) {
         let (number, offset) = split(index);
         match &mut entries_mut(&mut self.pages[number])[offset] {
             Entry::Occupied { label, item, .. } => (label, item),
@@ -265,7 +281,8 @@ impl<E> Slab<E> {
         Some(&self.pages.get(number)?.entries.as_ref()?[offset])
     }
 
-    fn next_generation(&mut self) -> NonZeroU32 {
+    /// A number that was not given out before, unless four billion were.
+    pub(crate) fn next_generation(&mut self) -> NonZeroU32 {
         self.generation = self.generation.wrapping_add(1).max(1);
         NonZeroU32::new(self.generation).unwrap_or(NonZeroU32::MIN)
     }
@@ -400,8 +417,8 @@ mod tests {
             for (op, n) in ops {
                 match op {
                     0..=3 => for i in 0..usize::from(n % 300) {
-                        let key = slab.insert(n, i);
-                        prop_assert!(model.insert(key, (n, i)).is_none());
+                        let key = slab.insert(n.into(), i);
+                        prop_assert!(model.insert(key, (u32::from(n), i)).is_none());
                     },
                     4..=6 => {
                         let step = usize::from(n % 5) + 1;

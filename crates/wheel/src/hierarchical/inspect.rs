@@ -2,7 +2,8 @@
 //! holds. Reads only.
 
 use super::HierarchicalWheel;
-use super::place::{Place, SLOTS, slot_ticks};
+use super::chunks::Record;
+use super::place::{Place, SLOTS, current, slot_ticks};
 use crate::snapshot::{LevelSnapshot, SlotSnapshot};
 use crate::{Snapshot, TimerQueue};
 use alloc::vec::Vec;
@@ -17,14 +18,14 @@ impl<T> HierarchicalWheel<T> {
                 .map(|slot| SlotSnapshot {
                     slot: slot.into(),
                     start: Place::new(number, slot).start(self.now),
-                    len: level.slot(slot).len as usize,
+                    len: level.slot(slot).live(),
                 })
                 .collect();
             Some(LevelSnapshot {
                 level: number,
                 slots: SLOTS,
                 slot_ticks: slot_ticks(number),
-                len: level.len(),
+                len: level.live(),
                 occupied,
             })
         });
@@ -41,41 +42,41 @@ impl<T> HierarchicalWheel<T> {
     /// Panics, saying what is wrong, when something that always holds does not.
     pub(super) fn check_all(&self) {
         self.slab.check_invariants();
-        let mut listed = 0;
+        let (mut used, mut records, mut living) = (0, 0, 0);
         for (number, level) in self.levels.iter().enumerate() {
             let holds = level.as_ref().is_some_and(|level| !level.occupied.is_empty());
             assert_eq!(self.occupied >> number & 1 == 1, holds, "bit of level {number}");
             let Some(level) = level else { continue };
-            level.check_invariants(&self.slab);
-            listed += level.len();
+            let (of_chunks, of_records) = level.check_invariants(&self.chunks);
+            (used, records) = (used + of_chunks, records + of_records);
             for slot in level.occupied.iter() {
                 let place = Place::new(number, slot);
-                for index in level.slot(slot).iter(&self.slab) {
-                    let (_, label, timer) = self.slab.at(index);
-                    assert_eq!(Place::from_label(label), place, "label of timer {index}");
-                    match self.cascade {
-                        Some(cascade) if cascade.place == place => assert!(
-                            timer.deadline <= cascade.end,
-                            "timer {index} does not belong to the slot being cascaded"
-                        ),
-                        _ => assert_eq!(
-                            Place::of(timer.deadline, self.now),
-                            place,
-                            "place of timer {index}"
-                        ),
-                    }
+                for record in level.slot(slot).records(&self.chunks).filter(|r| self.lives(*r)) {
+                    living += 1;
+                    let timer = self.slab.at(record.index).2;
+                    assert_eq!(timer.deadline, record.deadline, "deadline of {record:?}");
+                    self.check_place(record, place);
                 }
             }
         }
-        assert_eq!(listed, self.slab.len(), "timers in lists");
+        assert_eq!(living, self.slab.len(), "timers and the records that stand for them");
+        assert_eq!(records, self.records, "records in lines");
+        self.chunks.check_invariants(used);
         if let Some(cascade) = self.cascade {
-            assert!(self.front(cascade.place).is_some(), "the slot being cascaded is empty");
-            assert!(cascade.place.level() > 0, "level 0 is being cascaded");
-            assert_eq!(
-                cascade.place.start(self.now),
-                self.now,
-                "now is not at the cascade's start"
-            );
+            assert!(self.front(cascade.place).is_some(), "the cascading slot is empty");
+        }
+        let start = self.first_occupied().map_or(u64::MAX, |place| place.start(self.now));
+        let due = self.cascade.is_some() || self.front(current(self.now)).is_some();
+        assert!(self.next <= if due { self.now } else { start }, "next is {}", self.next);
+        assert!(self.next >= self.now, "next is {} at {}", self.next, self.now);
+    }
+
+    fn check_place(&self, record: Record, place: Place) {
+        match self.cascade {
+            Some(cascade) if cascade.place == place => {
+                assert!(record.deadline <= cascade.end, "{record:?} is not of the cascading slot");
+            }
+            _ => assert_eq!(Place::of(record.deadline, self.now), place, "place of {record:?}"),
         }
     }
 }

@@ -1,51 +1,171 @@
-//! One ring of 256 slots, and which of them hold timers.
+//! One ring of 256 slots, and which of them hold records.
 //!
-//! Always: a slot's bit is set exactly when its list is not empty.
+//! Always: a slot's bit is set exactly when its line is not empty.
 
+use super::chunks::{CHUNK, Chunks, Record};
 use super::place::SLOTS;
 use crate::bitmap::Bitmap256;
-use crate::list::{List, Timer};
-use crate::slab::Slab;
+use crate::slab::NIL;
 
 pub(super) struct Level {
     pub(super) occupied: Bitmap256,
-    slots: [List; SLOTS],
+    pub(super) slots: [Slot; SLOTS],
+}
+
+/// The line of records of one slot, in the order in which they were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    /// The first chunk.
+    pub(super) head: u32,
+    /// The last chunk.
+    pub(super) tail: u32,
+    /// The first record of the first chunk that is still in line.
+    pub(super) first: u32,
+    /// Records in line.
+    pub(super) count: usize,
+    /// Of them, those whose timer was cancelled or reset. Exact unless timers were cancelled while
+    /// a cascade was interrupted; never more than there are records.
+    pub(super) dead: usize,
+    /// No deadline in the line is earlier. `u64::MAX` for an empty line.
+    pub(super) min: u64,
+}
+
+impl Slot {
+    pub(super) const EMPTY: Self =
+        Self { head: NIL, tail: NIL, first: 0, count: 0, dead: 0, min: u64::MAX };
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.head == NIL
+    }
+
+    /// Timers in line.
+    pub(super) fn live(&self) -> usize {
+        self.count - self.dead
+    }
+
+    /// Adds a record at the end of the line.
+    #[inline]
+    fn push(&mut self, chunks: &mut Chunks, record: Record) {
+        let mut tail = self.tail;
+        if tail == NIL || chunks.get(tail).len as usize == CHUNK {
+            let fresh = chunks.take();
+            match tail {
+                NIL => (self.head, self.first) = (fresh, 0),
+                _ => chunks.get_mut(tail).next = fresh,
+            }
+            (self.tail, tail) = (fresh, fresh);
+        }
+        let chunk = chunks.get_mut(tail);
+        chunk.records[chunk.len as usize % CHUNK] = record;
+        chunk.len += 1;
+        self.count += 1;
+        self.min = self.min.min(record.deadline);
+    }
+
+    /// The first record in line.
+    #[inline]
+    pub(super) fn front(&self, chunks: &Chunks) -> Option<Record> {
+        if self.head == NIL {
+            return None;
+        }
+        Some(chunks.get(self.head).records[self.first as usize % CHUNK])
+    }
+
+    /// Takes the first record out of the line, which must not be empty. Answers whether that
+    /// emptied a chunk.
+    #[inline]
+    fn pop(&mut self, chunks: &mut Chunks) -> bool {
+        self.count -= 1;
+        self.first += 1;
+        let chunk = chunks.get(self.head);
+        if self.first < chunk.len {
+            return false;
+        }
+        let next = chunk.next;
+        chunks.give(self.head);
+        if next == NIL {
+            *self = Self::EMPTY;
+        } else {
+            (self.head, self.first) = (next, 0);
+        }
+        true
+    }
+
+    /// The records in line.
+    pub(super) fn records(self, chunks: &Chunks) -> impl Iterator<Item = Record> {
+        let (mut number, mut at) = (self.head, self.first as usize);
+        core::iter::from_fn(move || {
+            if number == NIL {
+                return None;
+            }
+            let chunk = chunks.get(number);
+            let record = chunk.records[at];
+            at += 1;
+            if at == chunk.len as usize {
+                (number, at) = (chunk.next, 0);
+            }
+            Some(record)
+        })
+    }
 }
 
 impl Level {
-    pub(super) const EMPTY: Self = Self { occupied: Bitmap256::EMPTY, slots: [List::EMPTY; SLOTS] };
+    pub(super) const EMPTY: Self = Self { occupied: Bitmap256::EMPTY, slots: [Slot::EMPTY; SLOTS] };
 
-    pub(super) fn slot(&self, slot: u8) -> &List {
+    pub(super) fn slot(&self, slot: u8) -> &Slot {
         &self.slots[usize::from(slot)]
     }
 
-    pub(super) fn push_back<T>(&mut self, slot: u8, slab: &mut Slab<Timer<T>>, index: u32) {
-        self.slots[usize::from(slot)].push_back(slab, index);
+    #[inline]
+    pub(super) fn push(&mut self, slot: u8, chunks: &mut Chunks, record: Record) {
+        self.slots[usize::from(slot)].push(chunks, record);
         self.occupied.insert(slot);
     }
 
-    pub(super) fn unlink<T>(&mut self, slot: u8, slab: &mut Slab<Timer<T>>, index: u32) {
-        let list = &mut self.slots[usize::from(slot)];
-        list.unlink(slab, index);
-        if list.is_empty() {
+    /// Takes the first record of a slot that is not empty out of its line. Answers whether that
+    /// emptied a chunk.
+    #[inline]
+    pub(super) fn pop(&mut self, slot: u8, chunks: &mut Chunks) -> bool {
+        let line = &mut self.slots[usize::from(slot)];
+        let emptied = line.pop(chunks);
+        if emptied && line.is_empty() {
             self.occupied.remove(slot);
         }
+        emptied
     }
 
     /// Timers in all slots.
-    pub(super) fn len(&self) -> usize {
-        self.occupied.iter().map(|slot| self.slot(slot).len as usize).sum()
+    pub(super) fn live(&self) -> usize {
+        self.occupied.iter().map(|slot| self.slot(slot).live()).sum()
     }
 
-    pub(super) fn check_invariants<T>(&self, slab: &Slab<Timer<T>>) {
+    /// Panics when something is wrong; answers how many chunks and records there are.
+    pub(super) fn check_invariants(&self, chunks: &Chunks) -> (usize, usize) {
         self.occupied.check_invariants();
-        for (number, list) in self.slots.iter().enumerate() {
-            list.check_invariants(slab);
-            assert_eq!(
-                self.occupied.contains(number as u8),
-                !list.is_empty(),
-                "bit and list of slot {number} disagree"
+        let (mut used, mut records) = (0, 0);
+        for (number, slot) in self.slots.iter().enumerate() {
+            let occupied = self.occupied.contains(number as u8);
+            assert_eq!(occupied, !slot.is_empty(), "bit and line of slot {number} disagree");
+            if slot.is_empty() {
+                assert_eq!(*slot, Slot::EMPTY, "slot {number}");
+                continue;
+            }
+            assert!(slot.first < chunks.get(slot.head).len, "first record of slot {number}");
+            assert_eq!(slot.records(chunks).count(), slot.count, "records of slot {number}");
+            assert!(slot.dead <= slot.count, "dead records of slot {number}");
+            assert!(
+                slot.records(chunks).all(|record| record.deadline >= slot.min),
+                "bound of slot {number}"
             );
+            let (mut chunk, mut last) = (slot.head, NIL);
+            while chunk != NIL {
+                assert!(chunks.get(chunk).len > 0, "empty chunk in slot {number}");
+                (last, chunk) = (chunk, chunks.get(chunk).next);
+                used += 1;
+            }
+            assert_eq!(slot.tail, last, "end of slot {number}");
+            records += slot.count;
         }
+        (used, records)
     }
 }

@@ -34,25 +34,28 @@
 //! Clocks, threads, a bound on pending timers below 2^32 - 256, and slack: it does not
 //! coalesce deadlines.
 
+mod chunks;
 mod inspect;
 mod level;
 mod place;
+mod sweep;
 
-use crate::list::{List, Timer};
 use crate::slab::Slab;
 use crate::snapshot::Totals;
 use crate::{Budget, Key, Snapshot, TimerQueue};
 use alloc::boxed::Box;
+use chunks::{Chunks, Record};
 use core::fmt;
-use level::Level;
+use level::{Level, Slot};
 use place::{LEVELS, Place, current};
+use sweep::Sweep;
 
 /// A hierarchical timing wheel: insertion, cancelling and resetting in constant time, whatever
 /// the deadline and however many timers are pending.
 ///
 /// A timer is moved at most seven times before it fires, and mostly far less often. Any stretch
 /// of time in which nothing is due is crossed in a few steps, be it years. Levels take their
-/// memory (6 KiB each) when they are first used. The wheel holds at most 2^32 - 256 timers.
+/// memory (10 KiB each) when they are first used. The wheel holds at most 2^32 - 256 timers.
 ///
 /// [`next_deadline`](TimerQueue::next_deadline) takes constant time: each slot knows a bound on
 /// its earliest deadline, which is exact until a timer is cancelled, reset or (when a budget
@@ -77,13 +80,27 @@ use place::{LEVELS, Place, current};
 /// ```
 pub struct HierarchicalWheel<T> {
     now: u64,
+    /// Nothing happens before this tick: it is `now` when something is due or being cascaded, else
+    /// the start of the first occupied slot or before.
+    next: u64,
+    /// The timers. The label of each is that of the record that stands for it.
     slab: Slab<Timer<T>>,
     levels: [Option<Box<Level>>; LEVELS],
-    /// Bit n is set when level n holds timers.
+    chunks: Chunks,
+    /// Records in the lines of all slots, dead ones included.
+    records: usize,
+    /// Bit n is set when level n holds records.
     occupied: u8,
-    /// The slot whose timers are being moved to finer levels. Not empty when present.
+    /// The slot whose records are being moved to finer levels. Not empty when present.
     cascade: Option<Cascade>,
+    sweep: Sweep,
     totals: Totals,
+}
+
+/// A pending timer.
+struct Timer<T> {
+    deadline: u64,
+    value: T,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -103,15 +120,20 @@ impl<T> HierarchicalWheel<T> {
     pub const fn starting_at(now: u64) -> Self {
         Self {
             now,
+            next: u64::MAX,
             slab: Slab::new(),
             levels: [const { None }; LEVELS],
+            chunks: Chunks::new(),
+            records: 0,
             occupied: 0,
             cascade: None,
+            sweep: Sweep::START,
             totals: Totals::ZERO,
         }
     }
 
     /// The place of a timer put in now.
+    #[inline]
     fn place_of(&self, deadline: u64) -> Place {
         match self.cascade {
             Some(cascade) if deadline <= cascade.end => cascade.place,
@@ -119,69 +141,117 @@ impl<T> HierarchicalWheel<T> {
         }
     }
 
-    fn list(&self, place: Place) -> Option<&List> {
+    fn slot(&self, place: Place) -> Option<&Slot> {
         Some(self.levels[place.level()].as_ref()?.slot(place.slot()))
     }
 
-    /// The index of the timer at the front of a place.
-    fn front(&self, place: Place) -> Option<u32> {
-        let list = self.list(place)?;
-        (!list.is_empty()).then_some(list.head)
+    /// The record at the front of a place.
+    #[inline]
+    fn front(&self, place: Place) -> Option<Record> {
+        self.slot(place)?.front(&self.chunks)
     }
 
-    /// Puts a timer that is in the slab and in no list at the end of a place's list.
-    fn link(&mut self, index: u32, place: Place) {
-        *self.slab.at_mut(index).0 = place.label();
+    /// Adds a record at the end of a place's line.
+    #[inline]
+    fn push(&mut self, place: Place, record: Record) {
         let level = self.levels[place.level()].get_or_insert_with(|| Box::new(Level::EMPTY));
-        level.push_back(place.slot(), &mut self.slab, index);
+        level.push(place.slot(), &mut self.chunks, record);
         self.occupied |= 1 << place.level();
+        self.records += 1;
     }
 
-    /// Takes a timer out of the list of its place.
-    fn unlink(&mut self, index: u32) {
-        let place = Place::from_label(self.slab.at(index).1);
-        let Some(level) = &mut self.levels[place.level()] else {
-            unreachable!("timer {index} lies in a level that does not exist");
-        };
-        level.unlink(place.slot(), &mut self.slab, index);
-        if level.occupied.is_empty() {
-            self.occupied &= !(1 << place.level());
+    /// Takes the record at the front of a place, which is not empty, out of its line.
+    #[inline]
+    fn pop_front(&mut self, place: Place) {
+        let Some(level) = &mut self.levels[place.level()] else { return };
+        self.records -= 1;
+        if level.pop(place.slot(), &mut self.chunks) {
+            self.sweep.leave(place);
+            if level.occupied.is_empty() {
+                self.occupied &= !(1 << place.level());
+            }
+            if self.cascade.is_some_and(|c| c.place == place) && level.slot(place.slot()).is_empty()
+            {
+                self.cascade = None;
+            }
         }
-        if self.cascade.is_some_and(|c| c.place == place) && level.slot(place.slot()).is_empty() {
-            self.cascade = None;
+    }
+
+    /// Adds the record of a timer that is in the slab, behind all others of its place.
+    #[inline]
+    fn line_up(&mut self, index: u32, label: u32, deadline: u64) {
+        let place = self.place_of(deadline);
+        self.next = self.next.min(place.start(self.now));
+        self.push(place, Record { deadline, index, label });
+    }
+
+    /// A record of this deadline no longer stands for a timer.
+    #[inline]
+    fn one_dead(&mut self, deadline: u64) {
+        if self.slab.len() == 0 {
+            return self.forget_all();
         }
+        let place = self.place_of(deadline);
+        if let Some(level) = &mut self.levels[place.level()] {
+            let slot = &mut level.slots[usize::from(place.slot())];
+            slot.dead = slot.count.min(slot.dead + 1);
+        }
+        self.pay_for_dead();
+    }
+
+    /// Takes a dead record at the front of a place out of its line.
+    fn drop_dead(&mut self, place: Place) {
+        if let Some(level) = &mut self.levels[place.level()] {
+            let slot = &mut level.slots[usize::from(place.slot())];
+            slot.dead = slot.dead.saturating_sub(1);
+        }
+        self.pop_front(place);
+    }
+
+    fn lives(&self, record: Record) -> bool {
+        self.slab.has_label(record.index, record.label)
     }
 
     /// The occupied slot that comes first, the one being cascaded left aside.
     fn first_occupied(&self) -> Option<Place> {
-        let mut levels = self.occupied;
-        while levels != 0 {
-            let level = levels.trailing_zeros() as usize;
-            levels &= levels - 1;
-            let mut occupied = self.levels[level].as_ref()?.occupied;
-            if let Some(cascade) = self.cascade
-                && cascade.place.level() == level
-            {
-                occupied.remove(cascade.place.slot());
-            }
-            if let Some(slot) = occupied.first() {
-                return Some(Place::new(level, slot));
-            }
-        }
-        None
+        self.occupied_places().next()
     }
 
-    /// Moves the timers of the cascading slot to where they belong, until the slot is empty,
+    /// The occupied slots in the order of time, the one being cascaded left aside.
+    fn occupied_places(&self) -> impl Iterator<Item = Place> {
+        let mut levels = self.occupied;
+        let levels = core::iter::from_fn(move || {
+            let level = (levels != 0).then(|| levels.trailing_zeros() as usize)?;
+            levels &= levels - 1;
+            Some(level)
+        });
+        let places = levels.flat_map(|level| {
+            let slots = self.levels[level].as_ref().map(|level| level.occupied.iter());
+            slots.into_iter().flatten().map(move |slot| Place::new(level, slot))
+        });
+        places.filter(|place| self.cascade.is_none_or(|cascade| cascade.place != *place))
+    }
+
+    /// Moves the records of the cascading slot to where they belong, until the slot is empty,
     /// something due has come to light, or the budget has run out (then false).
+    ///
+    /// Records that come to level 0 are looked at: the dead are dropped, and the timers of the
+    /// others are brought into the cache, where they will be needed soon. On higher levels that
+    /// is worth its cache misses only if the slot is known to hold dead ones.
     fn cascade(&mut self, place: Place, budget: &mut Budget) -> bool {
-        while let Some(index) = self.front(place) {
+        while let Some(record) = self.front(place) {
             if !budget.pay_moved() {
                 return false;
             }
             self.totals.moved = self.totals.moved.wrapping_add(1);
-            let to = Place::of(self.slab.at(index).2.deadline, self.now);
-            self.unlink(index);
-            self.link(index, to);
+            let to = Place::of(record.deadline, self.now);
+            let look = to.level() == 0 || self.slot(place).is_some_and(|slot| slot.dead > 0);
+            if look && !self.lives(record) {
+                self.drop_dead(place);
+                continue;
+            }
+            self.pop_front(place);
+            self.push(to, record);
             if to == current(self.now) {
                 break;
             }
@@ -189,18 +259,82 @@ impl<T> HierarchicalWheel<T> {
         true
     }
 
-    /// The timer of a place that fires first, and the tick that counts for its order.
-    fn first_of(&self, place: Place) -> Option<(u64, u32)> {
-        self.list(place)?
-            .iter(&self.slab)
-            .map(|index| (self.slab.at(index).2.deadline.max(self.now), index))
+    /// The living record of a place whose timer fires first, and the tick that counts for its
+    /// order.
+    fn first_of(&self, place: Place) -> Option<(u64, Record)> {
+        self.slot(place)?
+            .records(&self.chunks)
+            .filter(|record| self.lives(*record))
+            .map(|record| (record.deadline.max(self.now), record))
             .min_by_key(|(tick, _)| *tick)
     }
 
+    /// [`TimerQueue::pop`] when there may be something to do.
+    fn pop_due(&mut self, now: u64, budget: &mut Budget) -> Option<(Key, u64, T)> {
+        loop {
+            let here = current(self.now);
+            while let Some(record) = self.front(here) {
+                self.next = self.now;
+                if !self.lives(record) {
+                    if !budget.pay_moved() {
+                        return None;
+                    }
+                    self.totals.moved = self.totals.moved.wrapping_add(1);
+                    self.drop_dead(here);
+                    continue;
+                }
+                if !budget.pay_fired() {
+                    return None;
+                }
+                self.totals.fired = self.totals.fired.wrapping_add(1);
+                self.pop_front(here);
+                let (key, _, timer) = self.slab.remove_at(record.index);
+                if self.slab.len() == 0 {
+                    self.forget_all();
+                }
+                return Some((key, timer.deadline, timer.value));
+            }
+            if let Some(cascade) = self.cascade {
+                self.next = self.now;
+                if !self.cascade(cascade.place, budget) {
+                    return None;
+                }
+                continue;
+            }
+            let Some(place) = self.first_occupied() else {
+                (self.now, self.next) = (now, u64::MAX);
+                return None;
+            };
+            let start = place.start(self.now);
+            if start > now {
+                (self.now, self.next) = (now, start);
+                return None;
+            }
+            if place.level() > 0 {
+                self.sweep.leave(place);
+                self.cascade = Some(Cascade { place, end: place.end(self.now) });
+            }
+            self.now = start;
+        }
+    }
+
+    /// Forgets all records. Rings and a few chunks are kept.
     fn forget_all(&mut self) {
-        self.levels = [const { None }; LEVELS];
+        if self.records > 0 {
+            for level in self.levels.iter_mut().flatten() {
+                for slot in level.occupied.iter() {
+                    let slot = &mut level.slots[usize::from(slot)];
+                    self.chunks.give_line(slot.head);
+                    *slot = Slot::EMPTY;
+                }
+                level.occupied = crate::bitmap::Bitmap256::EMPTY;
+            }
+        }
+        self.records = 0;
         self.occupied = 0;
         self.cascade = None;
+        self.sweep = Sweep::START;
+        self.next = u64::MAX;
     }
 }
 
@@ -215,18 +349,19 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
         self.slab.len()
     }
 
+    #[inline]
     fn insert_at(&mut self, deadline: u64, value: T) -> Key {
-        let place = self.place_of(deadline);
-        let key = self.slab.insert(place.label(), Timer::unlinked(deadline, value));
-        self.link(key.index(), place);
+        let key = self.slab.insert_with(Timer { deadline, value }, Key::generation);
+        self.line_up(key.index(), key.generation(), deadline);
         self.totals.inserted = self.totals.inserted.wrapping_add(1);
         key
     }
 
+    #[inline]
     fn cancel(&mut self, key: Key) -> Option<T> {
         self.slab.get(key)?;
-        self.unlink(key.index());
         let (_, _, timer) = self.slab.remove_at(key.index());
+        self.one_dead(timer.deadline);
         self.totals.cancelled = self.totals.cancelled.wrapping_add(1);
         Some(timer.value)
     }
@@ -235,10 +370,12 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
         if self.slab.get(key).is_none() {
             return false;
         }
-        self.unlink(key.index());
-        self.slab.at_mut(key.index()).1.deadline = deadline;
-        let place = self.place_of(deadline);
-        self.link(key.index(), place);
+        let fresh = self.slab.next_generation().get();
+        let (label, timer) = self.slab.at_mut(key.index());
+        *label = fresh;
+        let before = core::mem::replace(&mut timer.deadline, deadline);
+        self.line_up(key.index(), fresh, deadline);
+        self.one_dead(before);
         true
     }
 
@@ -255,58 +392,31 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
     }
 
     fn peek(&self) -> Option<(Key, u64, &T)> {
-        let moved = self.first_occupied().and_then(|place| self.first_of(place));
+        let moved = self.occupied_places().find_map(|place| self.first_of(place));
         let waiting = self.cascade.and_then(|cascade| self.first_of(cascade.place));
-        let index = match (moved, waiting) {
+        let record = match (moved, waiting) {
             // What the cascade has moved is ahead of what it has not, at the same tick.
-            (Some((tick, index)), Some((other, _))) if tick <= other => index,
-            (_, Some((_, index))) | (Some((_, index)), None) => index,
+            (Some((tick, record)), Some((other, _))) if tick <= other => record,
+            (_, Some((_, record))) | (Some((_, record)), None) => record,
             (None, None) => return None,
         };
-        let (key, _, timer) = self.slab.at(index);
+        let (key, _, timer) = self.slab.at(record.index);
         Some((key, timer.deadline, &timer.value))
     }
 
     fn next_deadline(&self) -> Option<u64> {
         let places = [self.first_occupied(), self.cascade.map(|cascade| cascade.place)];
-        let bounds = places.into_iter().flatten().filter_map(|place| Some(self.list(place)?.min));
+        let bounds = places.into_iter().flatten().filter_map(|place| Some(self.slot(place)?.min));
         Some(bounds.min()?.max(self.now))
     }
 
+    #[inline]
     fn pop(&mut self, now: u64, budget: &mut Budget) -> Option<(Key, u64, T)> {
-        if now < self.now {
+        if now < self.next {
+            self.now = self.now.max(now);
             return None;
         }
-        loop {
-            if let Some(index) = self.front(current(self.now)) {
-                if !budget.pay_fired() {
-                    return None;
-                }
-                self.totals.fired = self.totals.fired.wrapping_add(1);
-                self.unlink(index);
-                let (key, _, timer) = self.slab.remove_at(index);
-                return Some((key, timer.deadline, timer.value));
-            }
-            if let Some(cascade) = self.cascade {
-                if !self.cascade(cascade.place, budget) {
-                    return None;
-                }
-                continue;
-            }
-            let Some(place) = self.first_occupied() else {
-                self.now = now;
-                return None;
-            };
-            let start = place.start(self.now);
-            if start > now {
-                self.now = now;
-                return None;
-            }
-            if place.level() > 0 {
-                self.cascade = Some(Cascade { place, end: place.end(self.now) });
-            }
-            self.now = start;
-        }
+        self.pop_due(now, budget)
     }
 
     fn drain<F>(&mut self, mut take: F)
@@ -328,7 +438,9 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
     }
 
     fn compact(&mut self) {
+        self.sweep_all();
         self.slab.compact();
+        self.chunks.compact();
         for (number, level) in self.levels.iter_mut().enumerate() {
             if self.occupied >> number & 1 == 0 {
                 *level = None;

@@ -25,14 +25,6 @@ impl Place {
         Self::new(level as usize, (tick >> (level * DIGIT_BITS)) as u8)
     }
 
-    pub(super) const fn from_label(label: u16) -> Self {
-        Self(label)
-    }
-
-    pub(super) const fn label(self) -> u16 {
-        self.0
-    }
-
     pub(super) const fn level(self) -> usize {
         (self.0 >> 8) as usize
     }
@@ -100,7 +92,6 @@ mod tests {
             if deadline > now {
                 prop_assert!(place.start(now) > now);
             }
-            prop_assert_eq!(Place::from_label(place.label()), place);
         }
 
         // The reason why a timer may stay where it is while time passes before its slot.

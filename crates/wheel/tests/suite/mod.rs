@@ -46,6 +46,9 @@ macro_rules! conformance {
                     drain_gives_everything_back,
                     snapshot_counts,
                 }
+                model {
+                    churn_agrees_with_the_model,
+                }
                 faults {
                     far_deadlines_are_accepted_and_never_early,
                     a_far_timer_and_long_uptime_do_not_delay_a_short_one,

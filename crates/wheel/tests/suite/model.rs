@@ -280,3 +280,88 @@ impl<Q: TimerQueue<Value = u64>> Pair<Q> {
         }
     }
 }
+
+/// Long runs with thousands of pending timers, most of which are cancelled or reset: what a
+/// structure leaves lying about and tidies up later comes to light here.
+pub(crate) fn churn_agrees_with_the_model<Q: TimerQueue<Value = u64>>(make: fn(u64) -> Q) {
+    for seed in 1..=6u64 {
+        println!("seed {seed}");
+        let start = [0, 0xffff_0000, u64::MAX - 3_000_000][seed as usize % 3];
+        let mut pair = Pair {
+            queue: make(start),
+            model: BTreeMap::new(),
+            sequence: 0,
+            stale: Vec::new(),
+            exact: true,
+        };
+        let mut state = seed;
+        let mut below = move |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(seed);
+            (state >> 33) % n
+        };
+        let mut orders: Vec<Order> = Vec::new();
+        let far = [300, 70_000, 3_000_000][seed as usize % 3];
+        let most = [300, 2_000, 6_000][seed as usize / 2 % 3];
+        for step in 0..30_000u32 {
+            let grows = (step / 6_000).is_multiple_of(2);
+            match below(10) {
+                0..=2 => pair.insert_after(below(far), &mut orders),
+                3..=5 if grows && orders.len() < most => pair.insert_after(below(far), &mut orders),
+                3..=6 => pair.take(below(1 << 20), &mut orders, |pair, order| {
+                    let (key, _, value) = pair.model.remove(&order).expect("it is pending");
+                    assert_eq!(pair.queue.cancel(key), Some(value));
+                }),
+                7 | 8 => {
+                    let delay = below(far);
+                    let mut again = None;
+                    pair.take(below(1 << 20), &mut orders, |pair, order| {
+                        let (key, _, value) = pair.model.remove(&order).expect("it is pending");
+                        let deadline = pair.queue.now().saturating_add(delay);
+                        let order = pair.order(deadline);
+                        assert!(pair.queue.reset(key, deadline));
+                        pair.model.insert(order, (key, deadline, value));
+                        again = Some(order);
+                    });
+                    orders.extend(again);
+                }
+                _ => {
+                    let target = pair.queue.now().saturating_add(below(far / 200 + 2));
+                    let budget = if below(3) == 0 { below(40) as usize } else { usize::MAX };
+                    pair.advance(target, budget);
+                }
+            }
+            pair.exact = false;
+            if step.is_multiple_of(500) {
+                pair.compare();
+            }
+            if step.is_multiple_of(9_999) {
+                pair.queue.compact();
+                pair.compare();
+            }
+        }
+        pair.advance(u64::MAX, usize::MAX);
+        pair.compare();
+        assert!(pair.queue.is_empty());
+    }
+}
+
+impl<Q: TimerQueue<Value = u64>> Pair<Q> {
+    fn insert_after(&mut self, delay: u64, orders: &mut Vec<Order>) {
+        let deadline = self.queue.now().saturating_add(delay);
+        let order = self.order(deadline);
+        let key = self.queue.insert_at(deadline, order.1);
+        self.model.insert(order, (key, deadline, order.1));
+        orders.push(order);
+    }
+
+    /// Does something to some pending timer, if the one drawn still is.
+    fn take(&mut self, n: u64, orders: &mut Vec<Order>, then: impl FnOnce(&mut Self, Order)) {
+        if orders.is_empty() {
+            return;
+        }
+        let order = orders.swap_remove(n as usize % orders.len());
+        if self.model.contains_key(&order) {
+            then(self, order);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Sweeping: giving back the memory of records whose timers are gone.
+//!
+//! Cancelling a timer frees it at once but leaves its record in line, because taking that out
+//! would cost the cache misses that the layout avoids. When such dead records outnumber the
+//! timers, every cancellation pays for looking at a few records: a sweep goes around all slots, a
+//! chunk at a time, and closes the gaps it finds. So no operation ever sweeps more than a few
+//! chunks, and the dead stay within a small multiple of the living.
+
+use super::HierarchicalWheel;
+use super::chunks::CHUNK;
+use super::level::Slot;
+use super::place::{LEVELS, Place, SLOTS};
+use crate::slab::NIL;
+
+/// Dead records that may be left whatever the number of timers.
+const LEAVE: usize = 4 * CHUNK;
+
+/// Where the sweep is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sweep {
+    /// The slot in work, or looked at last.
+    place: Place,
+    /// The chunk before `at`, swept already.
+    prev: u32,
+    /// The chunk to sweep next; none when a slot is to be chosen.
+    at: u32,
+    /// Records that have been paid for.
+    credit: usize,
+}
+
+impl Sweep {
+    pub(super) const START: Self = Self { place: Place::new(0, 0), prev: NIL, at: NIL, credit: 0 };
+
+    /// A chunk of this slot went away, or the slot is not to be swept on.
+    #[inline]
+    pub(super) fn leave(&mut self, place: Place) {
+        if self.place == place {
+            self.at = NIL;
+        }
+    }
+}
+
+impl<T> HierarchicalWheel<T> {
+    /// Pays for one more dead record.
+    #[inline]
+    pub(super) fn pay_for_dead(&mut self) {
+        let (dead, live) = (self.records - self.slab.len(), self.slab.len());
+        if dead > live + LEAVE {
+            self.sweep_some(dead, live);
+        }
+    }
+
+    fn sweep_some(&mut self, dead: usize, live: usize) {
+        // The scarcer the living, the more of what is looked at can go.
+        self.sweep.credit += match dead {
+            _ if dead < 2 * live => 2,
+            _ if dead < 4 * live => 4,
+            _ => 8,
+        };
+        if self.sweep.credit >= CHUNK {
+            self.sweep.credit -= CHUNK;
+            self.sweep_chunk();
+        }
+    }
+
+    /// Sweeps all slots.
+    pub(super) fn sweep_all(&mut self) {
+        self.sweep.at = NIL;
+        for level in 0..LEVELS {
+            let Some(ring) = &self.levels[level] else { continue };
+            for slot in ring.occupied.iter() {
+                if self.cascade.is_some_and(|c| c.place == Place::new(level, slot)) {
+                    continue;
+                }
+                self.enter(Place::new(level, slot));
+                while self.sweep.at != NIL {
+                    self.sweep_chunk();
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, place: Place) {
+        let head = self.slot(place).map_or(NIL, |slot| slot.head);
+        self.sweep.place = place;
+        (self.sweep.prev, self.sweep.at) = (NIL, head);
+    }
+
+    /// Chooses the next slot around the wheel of which enough is dead, or, if none is known to
+    /// be, the next one.
+    fn choose(&mut self) {
+        let mut other = None;
+        let mut place = self.sweep.place;
+        for _ in 0..LEVELS * SLOTS {
+            place = self.next_occupied(place);
+            if self.cascade.is_some_and(|cascade| cascade.place == place) {
+                continue;
+            }
+            if self.slot(place).is_some_and(|slot| slot.dead * 3 >= slot.count) {
+                self.enter(place);
+                return;
+            }
+            other = other.or(Some(place));
+            if place == self.sweep.place {
+                break;
+            }
+        }
+        if let Some(place) = other {
+            self.enter(place);
+        }
+    }
+
+    /// The next place around the wheel that holds records, or the same.
+    fn next_occupied(&self, place: Place) -> Place {
+        let after = |level: usize, slot: Option<u8>| {
+            let occupied = self.levels[level].as_ref()?.occupied;
+            let next = slot.map_or(occupied.first(), |slot| occupied.first_after(slot))?;
+            Some(Place::new(level, next))
+        };
+        after(place.level(), Some(place.slot()))
+            .or_else(|| (1..=LEVELS).find_map(|n| after((place.level() + n) % LEVELS, None)))
+            .unwrap_or(place)
+    }
+
+    /// Sweeps the next chunk: what lives moves up, into the chunk before it as far as there is
+    /// room.
+    fn sweep_chunk(&mut self) {
+        if self.sweep.at == NIL {
+            self.choose();
+            if self.sweep.at == NIL {
+                return;
+            }
+        }
+        let (place, at, prev) = (self.sweep.place, self.sweep.at, self.sweep.prev);
+        let Some(level) = &mut self.levels[place.level()] else { return };
+        let slot = &mut level.slots[usize::from(place.slot())];
+        let chunk = self.chunks.get_mut(at);
+        let first = if prev == NIL { core::mem::take(&mut slot.first) as usize } else { 0 };
+        let len = chunk.len as usize;
+        let mut kept = 0;
+        for n in first..len {
+            let record = chunk.records[n];
+            if self.slab.has_label(record.index, record.label) {
+                chunk.records[kept] = record;
+                kept += 1;
+            }
+        }
+        let removed = len - first - kept;
+        chunk.len = kept as u32;
+        let next = chunk.next;
+        slot.count -= removed;
+        slot.dead -= removed.min(slot.dead);
+        self.records -= removed;
+        if prev != NIL && kept > 0 {
+            let records = chunk.records;
+            let before = self.chunks.get_mut(prev);
+            let there = before.len as usize;
+            let moved = kept.min(CHUNK - there);
+            before.records[there..there + moved].copy_from_slice(&records[..moved]);
+            before.len += moved as u32;
+            kept -= moved;
+            let chunk = self.chunks.get_mut(at);
+            chunk.records.copy_within(moved..moved + kept, 0);
+            chunk.len = kept as u32;
+        }
+        if kept > 0 {
+            self.sweep.prev = at;
+        } else {
+            match prev {
+                NIL => slot.head = next,
+                _ => self.chunks.get_mut(prev).next = next,
+            }
+            if next == NIL {
+                slot.tail = prev;
+            }
+            self.chunks.give(at);
+        }
+        self.sweep.at = next;
+        if slot.is_empty() {
+            *slot = Slot::EMPTY;
+            level.occupied.remove(place.slot());
+            if level.occupied.is_empty() {
+                self.occupied &= !(1 << place.level());
+            }
+        }
+    }
+}
