@@ -658,6 +658,11 @@ impl World {
             let grace = self.rng.between(0, 30 * SECOND);
             return self.after(grace, Act::Crash);
         }
+        if self.engine.is_some() && self.flight.is_none() && self.rng.chance(90) {
+            // The worst moment is while a batch is under way.
+            let soon = self.rng.between(1_000, 50_000);
+            return self.after(soon, Act::Crash);
+        }
         self.closing = false;
         self.log(|| "crash".into());
         self.count("crashes");
