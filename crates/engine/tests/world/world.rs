@@ -115,6 +115,8 @@ pub(crate) struct World {
     pub ghosts: Vec<Task>,
     plant_done: bool,
     closing: bool,
+    /// It crashes when it next commits.
+    crash_at_commit: bool,
     gathered: Vec<Event>,
     idle: u32,
     quiet: u32,
@@ -176,6 +178,7 @@ impl World {
             ghosts: Vec::new(),
             plant_done: false,
             closing: false,
+            crash_at_commit: false,
             gathered: Vec::new(),
             idle: 0,
             quiet: 0,
@@ -414,6 +417,9 @@ impl World {
                     }
                 }
                 self.flight = Some(units.clone());
+                if self.crash_at_commit {
+                    self.after(0, Act::Crash);
+                }
                 let delay = self.some_time();
                 self.after(delay, Act::CommitApply { life, call, units });
             }
@@ -645,7 +651,8 @@ impl World {
     }
 
     fn crash(&mut self) {
-        if self.calm {
+        if self.calm || self.engine.is_none() {
+            self.crash_at_commit = false;
             return;
         }
         if self.engine.as_ref().is_some_and(|e| !self.closing && !e.is_quiet())
@@ -658,11 +665,12 @@ impl World {
             let grace = self.rng.between(0, 30 * SECOND);
             return self.after(grace, Act::Crash);
         }
-        if self.engine.is_some() && self.flight.is_none() && self.rng.chance(90) {
-            // The worst moment is while a batch is under way.
-            let soon = self.rng.between(1_000, 50_000);
-            return self.after(soon, Act::Crash);
+        if self.flight.is_none() && !self.crash_at_commit && self.rng.chance(70) {
+            // The worst moment is while a batch is under way: with the next one, if one comes soon.
+            self.crash_at_commit = true;
+            return self.after(30 * SECOND, Act::Crash);
         }
+        self.crash_at_commit = false;
         self.closing = false;
         self.log(|| "crash".into());
         self.count("crashes");
