@@ -13,20 +13,24 @@ pub(crate) struct Bitmap256 {
 impl Bitmap256 {
     pub(crate) const EMPTY: Self = Self { words: [0; 4], summary: 0 };
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.summary == 0
     }
 
+    #[inline]
     pub(crate) fn contains(&self, bit: u8) -> bool {
         self.words[usize::from(bit >> 6)] & (1 << (bit & 63)) != 0
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, bit: u8) {
         let word = bit >> 6;
         self.words[usize::from(word)] |= 1 << (bit & 63);
         self.summary |= 1 << word;
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, bit: u8) {
         let word = bit >> 6;
         self.words[usize::from(word)] &= !(1 << (bit & 63));
@@ -36,6 +40,7 @@ impl Bitmap256 {
     }
 
     /// The smallest member.
+    #[inline]
     pub(crate) fn first(&self) -> Option<u8> {
         if self.summary == 0 {
             return None;
@@ -46,6 +51,7 @@ impl Bitmap256 {
     }
 
     /// The smallest member above `bit`.
+    #[inline]
     pub(crate) fn first_after(&self, bit: u8) -> Option<u8> {
         let next = bit.checked_add(1)?;
         let word = self.words[usize::from(next >> 6)] & (u64::MAX << (next & 63));

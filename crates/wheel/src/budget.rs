@@ -35,6 +35,7 @@ pub struct Budget {
 impl Budget {
     /// A budget of `units` timers handled. Zero units handle nothing and only tell, by
     /// [`ran_out`](Self::ran_out), whether there would have been something to do.
+    #[inline]
     pub const fn new(units: usize) -> Self {
         Self { left: units, fired: 0, moved: 0, ran_out: false }
     }
@@ -45,28 +46,33 @@ impl Budget {
     }
 
     /// Units not yet spent.
+    #[inline]
     pub const fn left(&self) -> usize {
         self.left
     }
 
     /// Timers fired on this budget.
+    #[inline]
     pub const fn fired(&self) -> usize {
         self.fired
     }
 
     /// Timers moved, or looked at and left in place, on this budget.
+    #[inline]
     pub const fn moved(&self) -> usize {
         self.moved
     }
 
     /// Whether work was left undone because no unit was left to pay for it. A budget spent
     /// to the last unit on the last thing to do has not run out.
+    #[inline]
     pub const fn ran_out(&self) -> bool {
         self.ran_out
     }
 
     /// Pays for firing one timer; false, and the budget has run out, when no unit is left.
     /// For implementors of [`TimerQueue`](crate::TimerQueue).
+    #[inline]
     #[must_use]
     pub const fn pay_fired(&mut self) -> bool {
         if self.pay() {
@@ -79,6 +85,7 @@ impl Budget {
 
     /// Pays for moving one timer; false, and the budget has run out, when no unit is left.
     /// For implementors of [`TimerQueue`](crate::TimerQueue).
+    #[inline]
     #[must_use]
     pub const fn pay_moved(&mut self) -> bool {
         if self.pay() {
@@ -89,6 +96,18 @@ impl Budget {
         }
     }
 
+    /// Pays for moving timers, `wanted` of them or as many as there are units left for; answers
+    /// for how many. The budget has run out when that is none although some were wanted.
+    #[must_use]
+    pub(crate) const fn pay_moved_up_to(&mut self, wanted: usize) -> usize {
+        let paid = if wanted < self.left { wanted } else { self.left };
+        self.left -= paid;
+        self.moved += paid;
+        self.ran_out |= paid == 0 && wanted > 0;
+        paid
+    }
+
+    #[inline]
     const fn pay(&mut self) -> bool {
         if self.left == 0 {
             self.ran_out = true;

@@ -29,16 +29,19 @@ pub struct Key {
 }
 
 impl Key {
+    #[inline]
     pub(crate) const fn new(index: u32, generation: NonZeroU32) -> Self {
         Self { index, generation }
     }
 
     /// The position in the queue's storage; at no time do two pending timers share one.
+    #[inline]
     pub const fn index(self) -> u32 {
         self.index
     }
 
     /// Tells apart the timers that have used the same index. Never zero.
+    #[inline]
     pub const fn generation(self) -> u32 {
         self.generation.get()
     }

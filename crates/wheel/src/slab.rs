@@ -52,6 +52,7 @@ enum Entry<E> {
     Occupied { generation: NonZeroU32, label: u32, item: E },
 }
 
+#[inline]
 const fn split(index: u32) -> (usize, usize) {
     ((index >> PAGE_BITS) as usize, index as usize % PAGE_ENTRIES)
 }
@@ -69,6 +70,7 @@ impl<E> Slab<E> {
         }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -116,29 +118,70 @@ impl<E> Slab<E> {
     }
 
     /// Removes the item at an index that is in use. O(1).
+    #[inline]
     pub(crate) fn remove_at(&mut self, index: u32) -> (Key, u32, E) {
+        match self.remove_when(index, |_, _| true) {
+            Some(removed) => removed,
+            None => unreachable!("entry {index} is not in use"),
+        }
+    }
+
+    /// Removes the item of a key; `None` for a stale one. O(1).
+    #[inline]
+    pub(crate) fn remove(&mut self, key: Key) -> Option<E> {
+        let generation = key.generation();
+        let (_, _, item) = self.remove_when(key.index(), |there, _| there.get() == generation)?;
+        Some(item)
+    }
+
+    /// Removes the item at an index if it is in use under this label. O(1).
+    #[inline]
+    pub(crate) fn remove_labelled(&mut self, index: u32, label: u32) -> Option<(Key, E)> {
+        let (key, _, item) = self.remove_when(index, |_, there| there == label)?;
+        Some((key, item))
+    }
+
+    #[inline]
+    fn remove_when(
+        &mut self,
+        index: u32,
+        wanted: impl FnOnce(NonZeroU32, u32) -> bool,
+    ) -> Option<(Key, u32, E)> {
         let (number, offset) = split(index);
-        let page = &mut self.pages[number];
+        let page = self.pages.get_mut(number)?;
+        let entry = &mut page.entries.as_mut()?[offset];
+        match entry {
+            Entry::Occupied { generation, label, .. } if wanted(*generation, *label) => {}
+            _ => return None,
+        }
         let next = page.free;
-        let entry = core::mem::replace(&mut entries_mut(page)[offset], Entry::Vacant { next });
-        let Entry::Occupied { generation, label, item } = entry else {
-            unreachable!("entry {index} is not in use");
+        let Entry::Occupied { generation, label, item } =
+            core::mem::replace(entry, Entry::Vacant { next })
+        else {
+            unreachable!("entry {index} was in use just now");
         };
         page.free = offset as u32;
         page.live -= 1;
         self.len -= 1;
-        let empty = page.live == 0;
-        if next == NIL {
-            self.link_room(number as u32);
+        if next == NIL || page.live == 0 {
+            self.page_changed(number as u32, next == NIL);
         }
-        if empty {
+        Some((Key::new(index, generation), label, item))
+    }
+
+    /// A page was full and has room now, or it has become empty.
+    #[cold]
+    fn page_changed(&mut self, number: u32, was_full: bool) {
+        if was_full {
+            self.link_room(number);
+        }
+        if self.pages[number as usize].live == 0 {
             if self.spare == NIL {
-                self.spare = number as u32;
+                self.spare = number;
             } else {
-                self.release(number as u32);
+                self.release(number);
             }
         }
-        (Key::new(index, generation), label, item)
     }
 
     /// Whether the index is in use under this label.
@@ -147,6 +190,7 @@ impl<E> Slab<E> {
         matches!(self.entry(index), Some(Entry::Occupied { label, .. }) if *label == wanted)
     }
 
+    #[inline]
     pub(crate) fn get(&self, key: Key) -> Option<&E> {
         match self.entry(key.index())? {
             Entry::Occupied { generation, item, .. } if generation.get() == key.generation() => {
@@ -276,17 +320,20 @@ impl<E> Slab<E> {
         assert_eq!(released, 0, "released pages that are not listed");
     }
 
+    #[inline]
     fn entry(&self, index: u32) -> Option<&Entry<E>> {
         let (number, offset) = split(index);
         Some(&self.pages.get(number)?.entries.as_ref()?[offset])
     }
 
     /// A number that was not given out before, unless four billion were.
+    #[inline]
     pub(crate) fn next_generation(&mut self) -> NonZeroU32 {
         self.generation = self.generation.wrapping_add(1).max(1);
         NonZeroU32::new(self.generation).unwrap_or(NonZeroU32::MIN)
     }
 
+    #[cold]
     fn add_page(&mut self) {
         let entries: Vec<Entry<E>> = (1..=PAGE_ENTRIES as u32)
             .map(|next| Entry::Vacant {
@@ -349,6 +396,7 @@ impl<E> Slab<E> {
     }
 }
 
+#[inline]
 fn entries_mut<E>(page: &mut Page<E>) -> &mut [Entry<E>; PAGE_ENTRIES] {
     match &mut page.entries {
         Some(entries) => entries,

@@ -25,7 +25,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    const NONE: Record = Record { deadline: 0, index: NIL, label: 0 };
+    pub(super) const NONE: Record = Record { deadline: 0, index: NIL, label: 0 };
 }
 
 #[derive(Debug)]
@@ -38,17 +38,11 @@ pub(super) struct Chunk {
 }
 
 #[derive(Debug)]
-enum Cell {
-    /// A number without a chunk, and the next such number.
-    Free(u32),
-    Held(Box<Chunk>),
-}
-
-#[derive(Debug)]
 pub(super) struct Chunks {
-    cells: Vec<Cell>,
-    /// First of the numbers without a chunk.
-    free: u32,
+    /// By number; none where the memory was given back.
+    cells: Vec<Option<Box<Chunk>>>,
+    /// The numbers without a chunk.
+    free: Vec<u32>,
     /// First of the spare chunks.
     spare: u32,
     spares: usize,
@@ -58,24 +52,42 @@ pub(super) struct Chunks {
 
 impl Chunks {
     pub(super) const fn new() -> Self {
-        Self { cells: Vec::new(), free: NIL, spare: NIL, spares: 0, used: 0 }
+        Self { cells: Vec::new(), free: Vec::new(), spare: NIL, spares: 0, used: 0 }
     }
 
+    #[inline]
     pub(super) fn get(&self, number: u32) -> &Chunk {
         match &self.cells[number as usize] {
-            Cell::Held(chunk) => chunk,
-            Cell::Free(_) => unreachable!("chunk {number} was given back"),
+            Some(chunk) => chunk,
+            None => unreachable!("chunk {number} is not here"),
         }
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, number: u32) -> &mut Chunk {
         match &mut self.cells[number as usize] {
-            Cell::Held(chunk) => chunk,
-            Cell::Free(_) => unreachable!("chunk {number} was given back"),
+            Some(chunk) => chunk,
+            None => unreachable!("chunk {number} is not here"),
         }
+    }
+
+    /// Takes a chunk out for a while, so that its records can be read while others are written.
+    #[inline]
+    pub(super) fn lift(&mut self, number: u32) -> Box<Chunk> {
+        match self.cells[number as usize].take() {
+            Some(chunk) => chunk,
+            None => unreachable!("chunk {number} is not here"),
+        }
+    }
+
+    /// Puts a chunk back that was taken out.
+    #[inline]
+    pub(super) fn put_back(&mut self, number: u32, chunk: Box<Chunk>) {
+        self.cells[number as usize] = Some(chunk);
     }
 
     /// An empty chunk at the end of no line.
+    #[inline]
     pub(super) fn take(&mut self) -> u32 {
         self.used += 1;
         if self.spare != NIL {
@@ -87,20 +99,22 @@ impl Chunks {
             self.spare = next;
             return number;
         }
+        self.add()
+    }
+
+    #[cold]
+    fn add(&mut self) -> u32 {
         let chunk = Box::new(Chunk { next: NIL, len: 0, records: [Record::NONE; CHUNK] });
-        let number = self.free;
-        if let Some(cell) = self.cells.get_mut(number as usize) {
-            if let Cell::Free(next) = *cell {
-                self.free = next;
-            }
-            *cell = Cell::Held(chunk);
+        if let Some(number) = self.free.pop() {
+            self.cells[number as usize] = Some(chunk);
             return number;
         }
-        self.cells.push(Cell::Held(chunk));
+        self.cells.push(Some(chunk));
         (self.cells.len() - 1) as u32
     }
 
     /// Takes a chunk back that is in no line any more.
+    #[inline]
     pub(super) fn give(&mut self, number: u32) {
         self.used -= 1;
         if self.spares < SPARES.max(self.used / 16) {
@@ -109,8 +123,8 @@ impl Chunks {
             self.spare = number;
             self.spares += 1;
         } else {
-            self.cells[number as usize] = Cell::Free(self.free);
-            self.free = number;
+            self.cells[number as usize] = None;
+            self.free.push(number);
         }
     }
 
@@ -128,26 +142,23 @@ impl Chunks {
         while self.spare != NIL {
             let number = self.spare;
             self.spare = self.get(number).next;
-            self.cells[number as usize] = Cell::Free(NIL);
+            self.cells[number as usize] = None;
         }
         self.spares = 0;
-        while matches!(self.cells.last(), Some(Cell::Free(_))) {
+        while matches!(self.cells.last(), Some(None)) {
             self.cells.pop();
         }
         self.cells.shrink_to_fit();
-        self.free = NIL;
-        for (number, cell) in self.cells.iter_mut().enumerate().rev() {
-            if let Cell::Free(next) = cell {
-                *next = self.free;
-                self.free = number as u32;
-            }
-        }
+        // The lowest numbers last, so that they are used first and the table's tail can shrink
+        // again.
+        let without = self.cells.iter().enumerate().rev().filter(|(_, cell)| cell.is_none());
+        self.free = without.map(|(number, _)| number as u32).collect();
     }
 
     /// Panics when the counts and lists are wrong; `used` is what the slots use.
     pub(super) fn check_invariants(&self, used: usize) {
         assert_eq!(self.used, used, "chunks in lines");
-        let held = self.cells.iter().filter(|cell| matches!(cell, Cell::Held(_))).count();
+        let held = self.cells.iter().flatten().count();
         assert_eq!(held, self.used + self.spares, "chunks held");
         let (mut number, mut spares) = (self.spare, 0);
         while number != NIL {
@@ -156,15 +167,9 @@ impl Chunks {
             assert!(spares <= self.spares, "the list of spare chunks is a circle");
         }
         assert_eq!(spares, self.spares, "spare chunks");
-        let (mut number, mut free) = (self.free, 0);
-        while number != NIL {
-            let Cell::Free(next) = self.cells[number as usize] else {
-                panic!("free number {number} has a chunk");
-            };
-            number = next;
-            free += 1;
-            assert!(free <= self.cells.len() - held, "the list of free numbers is a circle");
+        assert_eq!(self.free.len(), self.cells.len() - held, "free numbers");
+        for number in &self.free {
+            assert!(self.cells[*number as usize].is_none(), "free number {number} has a chunk");
         }
-        assert_eq!(free, self.cells.len() - held, "free numbers");
     }
 }

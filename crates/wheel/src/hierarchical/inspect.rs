@@ -3,32 +3,15 @@
 
 use super::HierarchicalWheel;
 use super::chunks::Record;
-use super::place::{Place, SLOTS, current, slot_ticks};
+use super::place::{LEVELS, Place, SLOTS, current, slot_ticks};
 use crate::snapshot::{LevelSnapshot, SlotSnapshot};
 use crate::{Snapshot, TimerQueue};
 use alloc::vec::Vec;
 
 impl<T> HierarchicalWheel<T> {
     pub(super) fn take_snapshot(&self) -> Snapshot {
-        let levels = self.levels.iter().enumerate().filter_map(|(number, level)| {
-            let level = level.as_ref().filter(|level| !level.occupied.is_empty())?;
-            let occupied: Vec<SlotSnapshot> = level
-                .occupied
-                .iter()
-                .map(|slot| SlotSnapshot {
-                    slot: slot.into(),
-                    start: Place::new(number, slot).start(self.now),
-                    len: level.slot(slot).live(),
-                })
-                .collect();
-            Some(LevelSnapshot {
-                level: number,
-                slots: SLOTS,
-                slot_ticks: slot_ticks(number),
-                len: level.live(),
-                occupied,
-            })
-        });
+        let near = self.near_counts();
+        let levels = (0..LEVELS).filter_map(|level| self.level_snapshot(level, &near));
         Snapshot {
             now: self.now,
             len: self.len(),
@@ -37,6 +20,34 @@ impl<T> HierarchicalWheel<T> {
             totals: self.totals,
             levels: levels.collect(),
         }
+    }
+
+    /// How many near timers each slot of level 0 would hold.
+    fn near_counts(&self) -> [usize; SLOTS] {
+        let mut counts = [0; SLOTS];
+        for record in self.near.rest().iter().filter(|record| self.lives(**record)) {
+            counts[usize::from(record.deadline as u8)] += 1;
+        }
+        counts
+    }
+
+    fn level_snapshot(&self, number: usize, near: &[usize; SLOTS]) -> Option<LevelSnapshot> {
+        let level = self.levels[number].as_ref();
+        let timers = |slot: u8| {
+            let near = if number == 0 { near[usize::from(slot)] } else { 0 };
+            level.map_or(0, |level| level.slot(slot).live()) + near
+        };
+        let occupied: Vec<SlotSnapshot> = (0..=u8::MAX)
+            .map(|slot| SlotSnapshot {
+                slot: slot.into(),
+                start: Place::new(number, slot).start(self.now),
+                len: timers(slot),
+            })
+            .filter(|slot| slot.len > 0)
+            .collect();
+        let len = occupied.iter().map(|slot| slot.len).sum();
+        let (slots, slot_ticks) = (SLOTS, slot_ticks(number));
+        (len > 0).then_some(LevelSnapshot { level: number, slots, slot_ticks, len, occupied })
     }
 
     /// Panics, saying what is wrong, when something that always holds does not.
@@ -59,6 +70,10 @@ impl<T> HierarchicalWheel<T> {
                 }
             }
         }
+        self.near.check_invariants(self.now);
+        assert!(self.near.len() == 0 || self.cascade.is_none(), "a cascade before its time");
+        living += self.near.rest().iter().filter(|record| self.lives(**record)).count();
+        records += self.near.len();
         assert_eq!(living, self.slab.len(), "timers and the records that stand for them");
         assert_eq!(records, self.records, "records in lines");
         self.chunks.check_invariants(used);

@@ -2,7 +2,7 @@
 //!
 //! Always: a slot's bit is set exactly when its line is not empty.
 
-use super::chunks::{CHUNK, Chunks, Record};
+use super::chunks::{Chunks, Record};
 use super::place::SLOTS;
 use crate::bitmap::Bitmap256;
 use crate::slab::NIL;
@@ -34,6 +34,7 @@ impl Slot {
     pub(super) const EMPTY: Self =
         Self { head: NIL, tail: NIL, first: 0, count: 0, dead: 0, min: u64::MAX };
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.head == NIL
     }
@@ -43,23 +44,30 @@ impl Slot {
         self.count - self.dead
     }
 
-    /// Adds a record at the end of the line.
+    /// Adds a record at the end of the line. Answers whether it is the first.
     #[inline]
-    fn push(&mut self, chunks: &mut Chunks, record: Record) {
-        let mut tail = self.tail;
-        if tail == NIL || chunks.get(tail).len as usize == CHUNK {
-            let fresh = chunks.take();
-            match tail {
-                NIL => (self.head, self.first) = (fresh, 0),
-                _ => chunks.get_mut(tail).next = fresh,
-            }
-            (self.tail, tail) = (fresh, fresh);
-        }
-        let chunk = chunks.get_mut(tail);
-        chunk.records[chunk.len as usize % CHUNK] = record;
-        chunk.len += 1;
+    fn push(&mut self, chunks: &mut Chunks, record: Record) -> bool {
         self.count += 1;
         self.min = self.min.min(record.deadline);
+        let first = self.tail == NIL;
+        if !first {
+            let chunk = chunks.get_mut(self.tail);
+            if let Some(free) = chunk.records.get_mut(chunk.len as usize) {
+                *free = record;
+                chunk.len += 1;
+                return false;
+            }
+        }
+        let fresh = chunks.take();
+        match self.tail {
+            NIL => (self.head, self.first) = (fresh, 0),
+            tail => chunks.get_mut(tail).next = fresh,
+        }
+        self.tail = fresh;
+        let chunk = chunks.get_mut(fresh);
+        chunk.records[0] = record;
+        chunk.len = 1;
+        first
     }
 
     /// The first record in line.
@@ -68,15 +76,16 @@ impl Slot {
         if self.head == NIL {
             return None;
         }
-        Some(chunks.get(self.head).records[self.first as usize % CHUNK])
+        Some(chunks.get(self.head).records[self.first as usize])
     }
 
-    /// Takes the first record out of the line, which must not be empty. Answers whether that
-    /// emptied a chunk.
+    /// Takes so many records of the first chunk out of the line, some of them dead. Answers
+    /// whether that emptied the chunk.
     #[inline]
-    fn pop(&mut self, chunks: &mut Chunks) -> bool {
-        self.count -= 1;
-        self.first += 1;
+    fn pop(&mut self, chunks: &mut Chunks, count: usize, dead: usize) -> bool {
+        self.count -= count;
+        self.dead = self.dead.saturating_sub(dead).min(self.count);
+        self.first += count as u32;
         let chunk = chunks.get(self.head);
         if self.first < chunk.len {
             return false;
@@ -91,52 +100,60 @@ impl Slot {
         true
     }
 
-    /// The records in line.
-    pub(super) fn records(self, chunks: &Chunks) -> impl Iterator<Item = Record> {
-        let (mut number, mut at) = (self.head, self.first as usize);
+    /// The records in line, chunk by chunk.
+    pub(super) fn pieces(self, chunks: &Chunks) -> impl Iterator<Item = &[Record]> + Clone {
+        let (mut number, mut first) = (self.head, self.first as usize);
         core::iter::from_fn(move || {
             if number == NIL {
                 return None;
             }
             let chunk = chunks.get(number);
-            let record = chunk.records[at];
-            at += 1;
-            if at == chunk.len as usize {
-                (number, at) = (chunk.next, 0);
-            }
-            Some(record)
+            let piece = &chunk.records[first..chunk.len as usize];
+            (number, first) = (chunk.next, 0);
+            Some(piece)
         })
+    }
+
+    /// The records in line.
+    pub(super) fn records(self, chunks: &Chunks) -> impl Iterator<Item = Record> {
+        self.pieces(chunks).flatten().copied()
     }
 }
 
 impl Level {
     pub(super) const EMPTY: Self = Self { occupied: Bitmap256::EMPTY, slots: [Slot::EMPTY; SLOTS] };
 
+    #[inline]
     pub(super) fn slot(&self, slot: u8) -> &Slot {
         &self.slots[usize::from(slot)]
     }
 
+    /// Adds a record at the end of a slot's line. Answers whether it is the first there.
     #[inline]
-    pub(super) fn push(&mut self, slot: u8, chunks: &mut Chunks, record: Record) {
-        self.slots[usize::from(slot)].push(chunks, record);
-        self.occupied.insert(slot);
+    pub(super) fn push(&mut self, slot: u8, chunks: &mut Chunks, record: Record) -> bool {
+        let first = self.slots[usize::from(slot)].push(chunks, record);
+        if first {
+            self.occupied.insert(slot);
+        }
+        first
     }
 
-    /// Takes the first record of a slot that is not empty out of its line. Answers whether that
-    /// emptied a chunk.
+    /// Takes so many records of the first chunk of a slot out of its line, some of them dead.
+    /// Answers whether that emptied the chunk.
     #[inline]
-    pub(super) fn pop(&mut self, slot: u8, chunks: &mut Chunks) -> bool {
+    pub(super) fn pop(&mut self, slot: u8, chunks: &mut Chunks, count: usize, dead: usize) -> bool {
         let line = &mut self.slots[usize::from(slot)];
-        let emptied = line.pop(chunks);
+        let emptied = line.pop(chunks, count, dead);
         if emptied && line.is_empty() {
             self.occupied.remove(slot);
         }
         emptied
     }
 
-    /// Timers in all slots.
-    pub(super) fn live(&self) -> usize {
-        self.occupied.iter().map(|slot| self.slot(slot).live()).sum()
+    /// Forgets what a slot holds.
+    pub(super) fn empty(&mut self, slot: u8) {
+        self.slots[usize::from(slot)] = Slot::EMPTY;
+        self.occupied.remove(slot);
     }
 
     /// Panics when something is wrong; answers how many chunks and records there are.

@@ -1,33 +1,49 @@
 //! The hierarchical timing wheel: eight levels of 256 slots over all of `u64`.
 //!
+//! # What is where
+//!
+//! A timer is kept in the slab, where its key leads, and stays in place until it fires. That it
+//! waits is said by a *record* of 16 bytes, which names its deadline and its place in the slab. A
+//! slot is a line of records, kept in chunks; moving a timer means copying its record, and a line
+//! is read as a stream. Cancelling frees the timer at once and leaves the record in line, *dead*:
+//! the label that it carries is no longer that of the slab's entry. The dead are dropped when
+//! their slot's time comes, or by the sweep (`sweep`) when they are too many. A slot of level 1
+//! that holds few records does not go through level 0: it becomes the near ones (`near`).
+//!
 //! # What always holds
 //!
-//! 1. A timer lies in the slot [`Place::of`] its deadline at the present `now`. The one
-//!    exception is the slot being cascaded, below.
+//! 1. The record of a timer lies in the slot [`Place::of`] its deadline at the present `now`. The
+//!    exceptions are the slot being cascaded, below, and the near ones.
 //! 2. So every occupied slot lies ahead of `now`, except the slot of `now` itself, which
 //!    holds what is due: the timers of this tick and the overdue ones.
-//! 3. The lowest occupied level holds the earliest timers, and in it the lowest occupied slot.
-//!    `now` moves only when the slot of `now` is empty and no cascade is under way, and then
-//!    to the start of the next occupied slot or to the target, whichever comes first. By
-//!    `a_place_stays_the_same_until_its_span_begins` (tests of `place`), 1 stays true.
+//! 3. The lowest occupied level holds the earliest timers, and in it the lowest occupied slot;
+//!    the near ones would be in slots of level 0, and are earlier than all of level 1. `now`
+//!    moves only when the slot of `now` is empty, no near one is due and no cascade is under way,
+//!    and then to the next near one, to the start of the next occupied slot or to the target,
+//!    whichever comes first. By `a_place_stays_the_same_until_its_span_begins` (tests of `place`),
+//!    1 stays true.
 //!
 //! # Why equal deadlines fire in insertion order
 //!
-//! The place is a function of deadline and `now`, so at any moment all timers of one
-//! deadline lie in one list, and new ones join at its end. It remains to see that cascading
+//! The place is a function of deadline and `now`, so at any moment the records of all timers of
+//! one deadline lie in one line, and new ones join at its end. It remains to see that cascading
 //! a slot keeps their order. When `now` reaches the start of a slot of level k, all levels
-//! below k are empty, for what was in them was earlier and has fired. The slot's timers are
-//! taken from the front, one by one, and put at the end of their new lists: those were empty, so
-//! the order of the old list is the order of the new ones.
+//! below k are empty, for what was in them was earlier and has fired. The slot's records are
+//! taken from the front, one by one, and put at the end of their new lines: those were empty, so
+//! the order of the old line is the order of the new ones.
 //!
-//! A budget may stop this midway. Then timers of one deadline are in two lists, the moved ones
-//! in their new list and the rest in the old, and a new one must go behind both. Hence the
+//! A budget may stop this midway. Then timers of one deadline are in two lines, the moved ones
+//! in their new line and the rest in the old, and a new one must go behind both. Hence the
 //! rule: until the cascade is done, a timer with a deadline up to the end of the slot's span,
-//! overdue ones included, joins the slot being cascaded, and reaches its list behind all the
-//! others. Lists below level k meanwhile receive timers from nowhere else. Timers that the
-//! cascade has brought into the slot of `now` fire at once; they are ahead of all that is still
+//! overdue ones included, joins the slot being cascaded, and reaches its line behind all the
+//! others. Lines below level k meanwhile receive records from nowhere else. Timers that the
+//! cascade has brought into the slot of `now` fire first; they are ahead of all that is still
 //! in the cascading slot, where nothing can be due earlier than `now` and nothing due at `now`
 //! was inserted before them.
+//!
+//! The near ones are sorted by deadline without changing the order of equals, all at one moment
+//! at which level 0 is empty. What is inserted later goes to the slots. So at one tick the near
+//! ones go first, then the slot.
 //!
 //! # What it lacks
 //!
@@ -37,16 +53,18 @@
 mod chunks;
 mod inspect;
 mod level;
+mod near;
 mod place;
 mod sweep;
 
-use crate::slab::Slab;
+use crate::slab::{NIL, Slab};
 use crate::snapshot::Totals;
-use crate::{Budget, Key, Snapshot, TimerQueue};
+use crate::{Advance, Budget, Key, Snapshot, TimerQueue};
 use alloc::boxed::Box;
 use chunks::{Chunks, Record};
 use core::fmt;
 use level::{Level, Slot};
+use near::{NEAR, Near};
 use place::{LEVELS, Place, current};
 use sweep::Sweep;
 
@@ -80,14 +98,15 @@ use sweep::Sweep;
 /// ```
 pub struct HierarchicalWheel<T> {
     now: u64,
-    /// Nothing happens before this tick: it is `now` when something is due or being cascaded, else
-    /// the start of the first occupied slot or before.
+    /// Nothing happens in the slots before this tick: it is `now` when something there is due or
+    /// being cascaded, else the start of the first occupied slot or before.
     next: u64,
+    near: Near,
     /// The timers. The label of each is that of the record that stands for it.
     slab: Slab<Timer<T>>,
     levels: [Option<Box<Level>>; LEVELS],
     chunks: Chunks,
-    /// Records in the lines of all slots, dead ones included.
+    /// Records in the lines of all slots and near ones, dead ones included.
     records: usize,
     /// Bit n is set when level n holds records.
     occupied: u8,
@@ -121,6 +140,7 @@ impl<T> HierarchicalWheel<T> {
         Self {
             now,
             next: u64::MAX,
+            near: Near::new(),
             slab: Slab::new(),
             levels: [const { None }; LEVELS],
             chunks: Chunks::new(),
@@ -141,6 +161,7 @@ impl<T> HierarchicalWheel<T> {
         }
     }
 
+    #[inline]
     fn slot(&self, place: Place) -> Option<&Slot> {
         Some(self.levels[place.level()].as_ref()?.slot(place.slot()))
     }
@@ -154,26 +175,45 @@ impl<T> HierarchicalWheel<T> {
     /// Adds a record at the end of a place's line.
     #[inline]
     fn push(&mut self, place: Place, record: Record) {
-        let level = self.levels[place.level()].get_or_insert_with(|| Box::new(Level::EMPTY));
-        level.push(place.slot(), &mut self.chunks, record);
-        self.occupied |= 1 << place.level();
         self.records += 1;
+        match &mut self.levels[place.level()] {
+            Some(level) => {
+                if level.push(place.slot(), &mut self.chunks, record) {
+                    self.occupied |= 1 << place.level();
+                }
+            }
+            None => self.open(place, record),
+        }
     }
 
-    /// Takes the record at the front of a place, which is not empty, out of its line.
+    /// Adds the first record of a level that has no memory yet.
+    #[cold]
+    fn open(&mut self, place: Place, record: Record) {
+        let level = self.levels[place.level()].insert(Box::new(Level::EMPTY));
+        level.push(place.slot(), &mut self.chunks, record);
+        self.occupied |= 1 << place.level();
+    }
+
+    /// Takes so many records of the first chunk of a place out of its line, some of them dead.
     #[inline]
-    fn pop_front(&mut self, place: Place) {
+    fn pop_some(&mut self, place: Place, count: usize, dead: usize) {
         let Some(level) = &mut self.levels[place.level()] else { return };
-        self.records -= 1;
-        if level.pop(place.slot(), &mut self.chunks) {
-            self.sweep.leave(place);
-            if level.occupied.is_empty() {
-                self.occupied &= !(1 << place.level());
-            }
-            if self.cascade.is_some_and(|c| c.place == place) && level.slot(place.slot()).is_empty()
-            {
-                self.cascade = None;
-            }
+        self.records -= count;
+        if level.pop(place.slot(), &mut self.chunks, count, dead) {
+            self.chunk_left(place);
+        }
+    }
+
+    /// The first chunk of a place's line is no longer there.
+    #[inline]
+    fn chunk_left(&mut self, place: Place) {
+        self.sweep.leave(place);
+        let Some(level) = &self.levels[place.level()] else { return };
+        if level.occupied.is_empty() {
+            self.occupied &= !(1 << place.level());
+        }
+        if self.cascade.is_some_and(|c| c.place == place) && level.slot(place.slot()).is_empty() {
+            self.cascade = None;
         }
     }
 
@@ -181,7 +221,10 @@ impl<T> HierarchicalWheel<T> {
     #[inline]
     fn line_up(&mut self, index: u32, label: u32, deadline: u64) {
         let place = self.place_of(deadline);
-        self.next = self.next.min(place.start(self.now));
+        // A later deadline belongs to no slot that starts before the first one.
+        if deadline <= self.next {
+            self.next = self.next.min(place.start(self.now));
+        }
         self.push(place, Record { deadline, index, label });
     }
 
@@ -199,15 +242,7 @@ impl<T> HierarchicalWheel<T> {
         self.pay_for_dead();
     }
 
-    /// Takes a dead record at the front of a place out of its line.
-    fn drop_dead(&mut self, place: Place) {
-        if let Some(level) = &mut self.levels[place.level()] {
-            let slot = &mut level.slots[usize::from(place.slot())];
-            slot.dead = slot.dead.saturating_sub(1);
-        }
-        self.pop_front(place);
-    }
-
+    #[inline]
     fn lives(&self, record: Record) -> bool {
         self.slab.has_label(record.index, record.label)
     }
@@ -232,31 +267,55 @@ impl<T> HierarchicalWheel<T> {
         places.filter(|place| self.cascade.is_none_or(|cascade| cascade.place != *place))
     }
 
-    /// Moves the records of the cascading slot to where they belong, until the slot is empty,
-    /// something due has come to light, or the budget has run out (then false).
+    /// Moves the records of the cascading slot to where they belong, chunk by chunk, until the
+    /// slot is empty, something due has come to light, or the budget has run out (then false).
     ///
     /// Records that come to level 0 are looked at: the dead are dropped, and the timers of the
     /// others are brought into the cache, where they will be needed soon. On higher levels that
     /// is worth its cache misses only if the slot is known to hold dead ones.
     fn cascade(&mut self, place: Place, budget: &mut Budget) -> bool {
-        while let Some(record) = self.front(place) {
-            if !budget.pay_moved() {
+        while let Some(slot) = self.slot(place).copied().filter(|slot| !slot.is_empty()) {
+            let mut chunk = self.chunks.lift(slot.head);
+            let records = &mut chunk.records[slot.first as usize..chunk.len as usize];
+            let paid = budget.pay_moved_up_to(records.len());
+            let records = &mut records[..paid];
+            let kept = if place.level() == 1 || slot.dead > 0 {
+                self.keep_living(records)
+            } else {
+                records.len()
+            };
+            let here = current(self.now);
+            let mut due = false;
+            for record in &records[..kept] {
+                let to = Place::of(record.deadline, self.now);
+                due |= to == here;
+                self.push(to, *record);
+            }
+            self.chunks.put_back(slot.head, chunk);
+            self.pop_some(place, paid, paid - kept);
+            self.totals.moved = self.totals.moved.wrapping_add(paid as u64);
+            if paid == 0 {
                 return false;
             }
-            self.totals.moved = self.totals.moved.wrapping_add(1);
-            let to = Place::of(record.deadline, self.now);
-            let look = to.level() == 0 || self.slot(place).is_some_and(|slot| slot.dead > 0);
-            if look && !self.lives(record) {
-                self.drop_dead(place);
-                continue;
-            }
-            self.pop_front(place);
-            self.push(to, record);
-            if to == current(self.now) {
+            if due {
                 break;
             }
         }
         true
+    }
+
+    /// Brings those records to the front that stand for a timer, keeping their order; answers how
+    /// many they are. No branch depends on what is found, so that the processor looks at many of
+    /// them at once.
+    #[inline]
+    fn keep_living(&self, records: &mut [Record]) -> usize {
+        let mut kept = 0;
+        for n in 0..records.len() {
+            let record = records[n];
+            records[kept] = record;
+            kept += usize::from(self.lives(record));
+        }
+        kept
     }
 
     /// The living record of a place whose timer fires first, and the tick that counts for its
@@ -269,53 +328,70 @@ impl<T> HierarchicalWheel<T> {
             .min_by_key(|(tick, _)| *tick)
     }
 
-    /// [`TimerQueue::pop`] when there may be something to do.
-    fn pop_due(&mut self, now: u64, budget: &mut Budget) -> Option<(Key, u64, T)> {
-        loop {
-            let here = current(self.now);
-            while let Some(record) = self.front(here) {
-                self.next = self.now;
-                if !self.lives(record) {
-                    if !budget.pay_moved() {
-                        return None;
-                    }
-                    self.totals.moved = self.totals.moved.wrapping_add(1);
-                    self.drop_dead(here);
-                    continue;
-                }
-                if !budget.pay_fired() {
-                    return None;
-                }
-                self.totals.fired = self.totals.fired.wrapping_add(1);
-                self.pop_front(here);
-                let (key, _, timer) = self.slab.remove_at(record.index);
-                if self.slab.len() == 0 {
-                    self.forget_all();
-                }
-                return Some((key, timer.deadline, timer.value));
-            }
-            if let Some(cascade) = self.cascade {
-                self.next = self.now;
-                if !self.cascade(cascade.place, budget) {
-                    return None;
-                }
-                continue;
-            }
-            let Some(place) = self.first_occupied() else {
-                (self.now, self.next) = (now, u64::MAX);
-                return None;
-            };
-            let start = place.start(self.now);
-            if start > now {
-                (self.now, self.next) = (now, start);
-                return None;
-            }
-            if place.level() > 0 {
-                self.sweep.leave(place);
+    /// Brings what is due first into the slot of `now`, which is empty, or among the near ones:
+    /// goes on cascading, or moves `now` to the next occupied slot. False when nothing is due up
+    /// to `target` or the budget has run out.
+    fn step(&mut self, target: u64, budget: &mut Budget) -> bool {
+        if let Some(cascade) = self.cascade {
+            return self.cascade(cascade.place, budget);
+        }
+        let Some((place, level)) = self.first_level() else {
+            self.next = u64::MAX;
+            return self.near.len() > 0 && self.near.next() <= target;
+        };
+        self.next = place.start(self.now);
+        if self.near.next() <= self.next && self.near.len() > 0 {
+            return self.near.next() <= target;
+        }
+        if self.next > target {
+            return false;
+        }
+        self.now = self.next;
+        if level > 0 {
+            self.sweep.leave(place);
+            if level > 1 || !self.draw_near(place, budget) {
                 self.cascade = Some(Cascade { place, end: place.end(self.now) });
             }
-            self.now = start;
         }
+        true
+    }
+
+    /// Makes the timers of a slot of level 1, whose time has come, the near ones. Answers false,
+    /// having done nothing, when they are too many for that or for the budget.
+    fn draw_near(&mut self, place: Place, budget: &mut Budget) -> bool {
+        let Some(slot) = self.slot(place).copied() else { return false };
+        if slot.count > NEAR || slot.count > budget.left() {
+            return false;
+        }
+        let moved = budget.pay_moved_up_to(slot.count);
+        self.totals.moved = self.totals.moved.wrapping_add(moved as u64);
+        let mut number = slot.head;
+        let mut first = slot.first as usize;
+        while number != NIL {
+            let mut chunk = self.chunks.lift(number);
+            let records = &mut chunk.records[first..chunk.len as usize];
+            let kept = self.keep_living(records);
+            chunk.len = (first + kept) as u32;
+            let next = chunk.next;
+            self.chunks.put_back(number, chunk);
+            (number, first) = (next, 0);
+        }
+        self.near.fill(slot.pieces(&self.chunks));
+        self.records = self.records - slot.count + self.near.len();
+        self.chunks.give_line(slot.head);
+        if let Some(level) = &mut self.levels[place.level()] {
+            level.empty(place.slot());
+        }
+        self.chunk_left(place);
+        true
+    }
+
+    /// The first occupied slot, and its level.
+    #[inline]
+    fn first_level(&self) -> Option<(Place, usize)> {
+        let level = self.occupied.trailing_zeros() as usize;
+        let slot = self.levels.get(level)?.as_ref()?.occupied.first()?;
+        Some((Place::new(level, slot), level))
     }
 
     /// Forgets all records. Rings and a few chunks are kept.
@@ -330,6 +406,7 @@ impl<T> HierarchicalWheel<T> {
                 level.occupied = crate::bitmap::Bitmap256::EMPTY;
             }
         }
+        self.near.clear();
         self.records = 0;
         self.occupied = 0;
         self.cascade = None;
@@ -359,8 +436,7 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
 
     #[inline]
     fn cancel(&mut self, key: Key) -> Option<T> {
-        self.slab.get(key)?;
-        let (_, _, timer) = self.slab.remove_at(key.index());
+        let timer = self.slab.remove(key)?;
         self.one_dead(timer.deadline);
         self.totals.cancelled = self.totals.cancelled.wrapping_add(1);
         Some(timer.value)
@@ -392,14 +468,14 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
     }
 
     fn peek(&self) -> Option<(Key, u64, &T)> {
+        let near = self.near.rest().iter().find(|record| self.lives(**record));
+        let near = near.map(|record| (record.deadline, *record));
         let moved = self.occupied_places().find_map(|place| self.first_of(place));
         let waiting = self.cascade.and_then(|cascade| self.first_of(cascade.place));
-        let record = match (moved, waiting) {
-            // What the cascade has moved is ahead of what it has not, at the same tick.
-            (Some((tick, record)), Some((other, _))) if tick <= other => record,
-            (_, Some((_, record))) | (Some((_, record)), None) => record,
-            (None, None) => return None,
-        };
+        // At one tick the near ones come first, and what a cascade has moved before what it has
+        // not: the first of the least.
+        let all = [near, moved, waiting].into_iter().flatten();
+        let (_, record) = all.min_by_key(|(tick, _)| *tick)?;
         let (key, _, timer) = self.slab.at(record.index);
         Some((key, timer.deadline, &timer.value))
     }
@@ -407,16 +483,71 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
     fn next_deadline(&self) -> Option<u64> {
         let places = [self.first_occupied(), self.cascade.map(|cascade| cascade.place)];
         let bounds = places.into_iter().flatten().filter_map(|place| Some(self.slot(place)?.min));
-        Some(bounds.min()?.max(self.now))
+        let near = self.near.front().map(|record| record.deadline);
+        Some(bounds.chain(near).min()?.max(self.now))
     }
 
     #[inline]
     fn pop(&mut self, now: u64, budget: &mut Budget) -> Option<(Key, u64, T)> {
-        if now < self.next {
-            self.now = self.now.max(now);
-            return None;
+        while self.next.min(self.near.next()) <= now {
+            // At one tick the near ones come first: what is in the slot was inserted after them.
+            let near = match self.near.front() {
+                Some(record) if record.deadline <= self.next => Some(record),
+                _ => None,
+            };
+            let here = current(self.now);
+            let Some(record) = near.or_else(|| self.front(here)) else {
+                if self.step(now, budget) {
+                    continue;
+                }
+                if budget.ran_out() {
+                    return None;
+                }
+                break;
+            };
+            if budget.left() == 0 {
+                let _ = budget.pay_fired();
+                return None;
+            }
+            let removed = self.slab.remove_labelled(record.index, record.label);
+            if near.is_some() {
+                self.now = record.deadline;
+                self.records -= 1;
+                self.near.pop();
+            } else {
+                self.next = self.now;
+                self.pop_some(here, 1, usize::from(removed.is_none()));
+            }
+            let Some((key, timer)) = removed else {
+                let _ = budget.pay_moved();
+                self.totals.moved = self.totals.moved.wrapping_add(1);
+                continue;
+            };
+            let _ = budget.pay_fired();
+            self.totals.fired = self.totals.fired.wrapping_add(1);
+            if self.slab.len() == 0 {
+                self.forget_all();
+            }
+            return Some((key, timer.deadline, timer.value));
         }
-        self.pop_due(now, budget)
+        self.now = self.now.max(now);
+        None
+    }
+
+    #[inline]
+    fn advance<F>(&mut self, now: u64, budget: usize, mut fire: F) -> Advance
+    where
+        F: FnMut(Key, u64, T),
+    {
+        if now < self.next.min(self.near.next()) {
+            self.now = self.now.max(now);
+            return Advance { fired: 0, moved: 0, finished: true };
+        }
+        let mut budget = Budget::new(budget);
+        while let Some((key, deadline, value)) = self.pop(now, &mut budget) {
+            fire(key, deadline, value);
+        }
+        budget.into()
     }
 
     fn drain<F>(&mut self, mut take: F)
@@ -441,6 +572,7 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
         self.sweep_all();
         self.slab.compact();
         self.chunks.compact();
+        self.near.compact();
         for (number, level) in self.levels.iter_mut().enumerate() {
             if self.occupied >> number & 1 == 0 {
                 *level = None;

@@ -12,12 +12,14 @@ const DIGIT_BITS: u32 = 8;
 pub(super) struct Place(u16);
 
 impl Place {
+    #[inline]
     pub(super) const fn new(level: usize, slot: u8) -> Self {
         Self((level as u16) << 8 | slot as u16)
     }
 
     /// The place that belongs to `deadline` at the time `now`. A deadline at or before `now`
     /// belongs to the slot of `now` itself.
+    #[inline]
     pub(super) const fn of(deadline: u64, now: u64) -> Self {
         let tick = if deadline > now { deadline } else { now };
         // The lowest bit is set so that equal ticks count as differing in the last digit.
@@ -25,15 +27,18 @@ impl Place {
         Self::new(level as usize, (tick >> (level * DIGIT_BITS)) as u8)
     }
 
+    #[inline]
     pub(super) const fn level(self) -> usize {
         (self.0 >> 8) as usize
     }
 
+    #[inline]
     pub(super) const fn slot(self) -> u8 {
         self.0 as u8
     }
 
     /// The first tick of the place's span, in the turn in which `now` lies.
+    #[inline]
     pub(super) const fn start(self, now: u64) -> u64 {
         let shift = self.level() as u32 * DIGIT_BITS;
         let finer_or_equal = u64::MAX >> (u64::BITS - DIGIT_BITS - shift);
@@ -41,17 +46,20 @@ impl Place {
     }
 
     /// The last tick of the place's span, in the turn in which `now` lies.
+    #[inline]
     pub(super) const fn end(self, now: u64) -> u64 {
         self.start(now) | (slot_ticks(self.level()) - 1)
     }
 }
 
 /// The slot of level 0 whose tick is `now`.
+#[inline]
 pub(super) const fn current(now: u64) -> Place {
     Place::new(0, now as u8)
 }
 
 /// How many ticks a slot of the level spans.
+#[inline]
 pub(super) const fn slot_ticks(level: usize) -> u64 {
     1 << (level as u32 * DIGIT_BITS)
 }

@@ -45,7 +45,7 @@ impl<T> HierarchicalWheel<T> {
     #[inline]
     pub(super) fn pay_for_dead(&mut self) {
         let (dead, live) = (self.records - self.slab.len(), self.slab.len());
-        if dead > live + LEAVE {
+        if dead > live + LEAVE + self.near.len() {
             self.sweep_some(dead, live);
         }
     }
@@ -137,13 +137,12 @@ impl<T> HierarchicalWheel<T> {
         let chunk = self.chunks.get_mut(at);
         let first = if prev == NIL { core::mem::take(&mut slot.first) as usize } else { 0 };
         let len = chunk.len as usize;
+        chunk.records.copy_within(first..len, 0);
         let mut kept = 0;
-        for n in first..len {
+        for n in 0..len - first {
             let record = chunk.records[n];
-            if self.slab.has_label(record.index, record.label) {
-                chunk.records[kept] = record;
-                kept += 1;
-            }
+            chunk.records[kept] = record;
+            kept += usize::from(self.slab.has_label(record.index, record.label));
         }
         let removed = len - first - kept;
         chunk.len = kept as u32;

@@ -33,6 +33,8 @@ pub(crate) enum Tick {
 pub(crate) enum Op {
     Insert(Tick),
     InsertRelative(u64),
+    /// So many timers, spread over the 256 ticks from one on: some lie alone, some share a tick.
+    Burst(Tick, u64),
     Cancel(usize),
     Reset(usize, Tick),
     Stale(usize, Tick),
@@ -59,6 +61,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         10 => tick().prop_map(Op::Insert),
         1 => (0u64..700).prop_map(Op::InsertRelative),
+        1 => (tick(), 2u64..90).prop_map(|(tick, n)| Op::Burst(tick, n)),
         4 => any::<usize>().prop_map(Op::Cancel),
         3 => (any::<usize>(), tick()).prop_map(|(n, tick)| Op::Reset(n, tick)),
         1 => (any::<usize>(), tick()).prop_map(|(n, tick)| Op::Stale(n, tick)),
@@ -160,13 +163,20 @@ impl<Q: TimerQueue<Value = u64>> Pair<Q> {
         (deadline.max(self.queue.now()), self.sequence)
     }
 
+    fn insert(&mut self, deadline: u64) {
+        let order = self.order(deadline);
+        let key = self.queue.insert_at(deadline, order.1);
+        self.model.insert(order, (key, deadline, order.1));
+    }
+
     fn step(&mut self, op: &Op) {
         match op {
-            Op::Insert(tick) => {
-                let deadline = self.resolve(tick);
-                let order = self.order(deadline);
-                let key = self.queue.insert_at(deadline, order.1);
-                self.model.insert(order, (key, deadline, order.1));
+            Op::Insert(tick) => self.insert(self.resolve(tick)),
+            Op::Burst(tick, n) => {
+                let first = self.resolve(tick);
+                for i in 0..*n {
+                    self.insert(first.saturating_add(i * i * 7 % 256));
+                }
             }
             Op::InsertRelative(delay) => {
                 let deadline = self.queue.now().saturating_add(*delay);
