@@ -152,6 +152,43 @@ pub(crate) fn a_step_forward_is_not_a_flood<Q: TimerQueue<Value = u64>>(make: fn
     assert_eq!(queue.next_deadline(), Some(DAY + PERIOD));
 }
 
+/// robfig/cron#94: a timer that woke a little early ran its period twice, since the next time was
+/// counted from the wake-up. Here waking early fires nothing, and the next comes from the plan.
+pub(crate) fn waking_early_or_late_keeps_the_plan<Q: TimerQueue<Value = u64>>(make: fn(u64) -> Q) {
+    const PERIOD: u64 = 60 * SECOND;
+    let mut queue = make(0);
+    queue.insert_at(PERIOD, 1);
+    for run in 1..=500 {
+        let planned = run * PERIOD;
+        for early in [planned - 2, planned - 1] {
+            assert_eq!(fire(&mut queue, early), []);
+        }
+        let late = planned + run % 7;
+        assert_eq!(fire(&mut queue, late), [(planned, run)]);
+        assert_eq!(fire(&mut queue, late), []);
+        queue.insert_at(planned + PERIOD, run + 1);
+    }
+}
+
+/// JSR-166's tests: delays near the greatest number overflowed in comparisons, and such timers
+/// came before all others or held them up.
+pub(crate) fn a_huge_delay_starves_nobody<Q: TimerQueue<Value = u64>>(make: fn(u64) -> Q) {
+    for start in [0, HOUR, u64::MAX / 2, u64::MAX - DAY] {
+        let mut queue = make(start);
+        for delay in [u64::MAX, u64::MAX - 1, u64::MAX / 2 + 1, u64::MAX / 2] {
+            queue.insert(delay, 0);
+        }
+        for n in 1..=1000 {
+            let now = start + n * SECOND;
+            queue.insert_at(now, n);
+            queue.insert(u64::MAX - n, 0);
+            assert_eq!(queue.next_deadline(), Some(now));
+            assert_eq!(fire(&mut queue, now), [(now, n)]);
+        }
+        assert_eq!(queue.len(), 1004);
+    }
+}
+
 /// netty#14959: cancelling a timer inside the tick that would have fired it counted it twice,
 /// and the number of pending timers went wrong.
 pub(crate) fn the_count_is_right_inside_the_tick<Q: TimerQueue<Value = u64>>(make: fn(u64) -> Q) {

@@ -57,6 +57,8 @@ macro_rules! conformance {
                     memory_returns_when_timers_are_cancelled,
                     time_does_not_step_back,
                     a_step_forward_is_not_a_flood,
+                    waking_early_or_late_keeps_the_plan,
+                    a_huge_delay_starves_nobody,
                     the_count_is_right_inside_the_tick,
                     three_years_of_uptime,
                     mass_expiry_is_bounded_by_the_budget,
