@@ -184,10 +184,13 @@ impl<E> Slab<E> {
         }
     }
 
-    /// Whether the index is in use under this label.
+    /// Whether the index is in use under this label, with an item that is as wanted.
     #[inline]
-    pub(crate) fn has_label(&self, index: u32, wanted: u32) -> bool {
-        matches!(self.entry(index), Some(Entry::Occupied { label, .. }) if *label == wanted)
+    pub(crate) fn holds(&self, index: u32, wanted: u32, check: impl FnOnce(&E) -> bool) -> bool {
+        match self.entry(index) {
+            Some(Entry::Occupied { label, item, .. }) => (*label == wanted) & check(item),
+            _ => false,
+        }
     }
 
     #[inline]

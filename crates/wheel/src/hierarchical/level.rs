@@ -2,7 +2,7 @@
 //!
 //! Always: a slot's bit is set exactly when its line is not empty.
 
-use super::chunks::{Chunks, Record};
+use super::chunks::{CHUNK, Chunks, Record};
 use super::place::SLOTS;
 use crate::bitmap::Bitmap256;
 use crate::slab::NIL;
@@ -21,6 +21,10 @@ pub(super) struct Slot {
     pub(super) tail: u32,
     /// The first record of the first chunk that is still in line.
     pub(super) first: u32,
+    /// Records in the last chunk. What the chunk itself says counts only when another is behind
+    /// it, so adding a record touches one cache line of the chunk. As without chunks nothing can
+    /// be added to one, an empty line counts as full.
+    pub(super) tail_len: u32,
     /// Records in line.
     pub(super) count: usize,
     /// Of them, those whose timer was cancelled or reset. Exact unless timers were cancelled while
@@ -30,9 +34,11 @@ pub(super) struct Slot {
     pub(super) min: u64,
 }
 
+const FULL: u32 = CHUNK as u32;
+
 impl Slot {
     pub(super) const EMPTY: Self =
-        Self { head: NIL, tail: NIL, first: 0, count: 0, dead: 0, min: u64::MAX };
+        Self { head: NIL, tail: NIL, first: 0, tail_len: FULL, count: 0, dead: 0, min: u64::MAX };
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
@@ -49,25 +55,45 @@ impl Slot {
     fn push(&mut self, chunks: &mut Chunks, record: Record) -> bool {
         self.count += 1;
         self.min = self.min.min(record.deadline);
-        let first = self.tail == NIL;
-        if !first {
-            let chunk = chunks.get_mut(self.tail);
-            if let Some(free) = chunk.records.get_mut(chunk.len as usize) {
-                *free = record;
-                chunk.len += 1;
-                return false;
-            }
+        if self.tail_len == FULL {
+            return self.push_chunk(chunks, record);
         }
+        chunks.get_mut(self.tail).records[self.tail_len as usize] = record;
+        self.tail_len += 1;
+        false
+    }
+
+    /// Adds a record that begins a chunk.
+    #[inline(never)]
+    fn push_chunk(&mut self, chunks: &mut Chunks, record: Record) -> bool {
         let fresh = chunks.take();
-        match self.tail {
-            NIL => (self.head, self.first) = (fresh, 0),
-            tail => chunks.get_mut(tail).next = fresh,
+        let first = self.tail == NIL;
+        if first {
+            (self.head, self.first) = (fresh, 0);
+        } else {
+            let before = chunks.get_mut(self.tail);
+            (before.next, before.len) = (fresh, FULL);
         }
-        self.tail = fresh;
-        let chunk = chunks.get_mut(fresh);
-        chunk.records[0] = record;
-        chunk.len = 1;
+        (self.tail, self.tail_len) = (fresh, 1);
+        chunks.get_mut(fresh).records[0] = record;
         first
+    }
+
+    /// Tells the last chunk how many records it has.
+    #[inline]
+    pub(super) fn settle(&self, chunks: &mut Chunks) {
+        if self.tail != NIL {
+            chunks.get_mut(self.tail).len = self.tail_len;
+        }
+    }
+
+    /// The records of a chunk of the line, and the number of the next one.
+    #[inline]
+    fn piece<'a>(&self, chunks: &'a Chunks, number: u32) -> (&'a [Record], u32) {
+        let chunk = chunks.get(number);
+        let (len, next) =
+            if number == self.tail { (self.tail_len, NIL) } else { (chunk.len, chunk.next) };
+        (&chunk.records[..len as usize], next)
     }
 
     /// The first record in line.
@@ -86,11 +112,10 @@ impl Slot {
         self.count -= count;
         self.dead = self.dead.saturating_sub(dead).min(self.count);
         self.first += count as u32;
-        let chunk = chunks.get(self.head);
-        if self.first < chunk.len {
+        let (records, next) = self.piece(chunks, self.head);
+        if (self.first as usize) < records.len() {
             return false;
         }
-        let next = chunk.next;
         chunks.give(self.head);
         if next == NIL {
             *self = Self::EMPTY;
@@ -107,9 +132,9 @@ impl Slot {
             if number == NIL {
                 return None;
             }
-            let chunk = chunks.get(number);
-            let piece = &chunk.records[first..chunk.len as usize];
-            (number, first) = (chunk.next, 0);
+            let (records, next) = self.piece(chunks, number);
+            let piece = &records[first..];
+            (number, first) = (next, 0);
             Some(piece)
         })
     }
@@ -167,7 +192,8 @@ impl Level {
                 assert_eq!(*slot, Slot::EMPTY, "slot {number}");
                 continue;
             }
-            assert!(slot.first < chunks.get(slot.head).len, "first record of slot {number}");
+            let first = slot.piece(chunks, slot.head).0.len();
+            assert!((slot.first as usize) < first, "first record of slot {number}");
             assert_eq!(slot.records(chunks).count(), slot.count, "records of slot {number}");
             assert!(slot.dead <= slot.count, "dead records of slot {number}");
             assert!(
@@ -176,8 +202,9 @@ impl Level {
             );
             let (mut chunk, mut last) = (slot.head, NIL);
             while chunk != NIL {
-                assert!(chunks.get(chunk).len > 0, "empty chunk in slot {number}");
-                (last, chunk) = (chunk, chunks.get(chunk).next);
+                let (records, next) = slot.piece(chunks, chunk);
+                assert!(!records.is_empty(), "empty chunk in slot {number}");
+                (last, chunk) = (chunk, next);
                 used += 1;
             }
             assert_eq!(slot.tail, last, "end of slot {number}");

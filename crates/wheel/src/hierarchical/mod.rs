@@ -244,7 +244,9 @@ impl<T> HierarchicalWheel<T> {
 
     #[inline]
     fn lives(&self, record: Record) -> bool {
-        self.slab.has_label(record.index, record.label)
+        // The deadline is sure to agree. It is read because an entry may lie in two cache lines, and
+        // whoever asks is mostly about to use the timer: both lines are fetched at once.
+        self.slab.holds(record.index, record.label, |timer| timer.deadline == record.deadline)
     }
 
     /// The occupied slot that comes first, the one being cascaded left aside.
@@ -275,7 +277,9 @@ impl<T> HierarchicalWheel<T> {
     /// is worth its cache misses only if the slot is known to hold dead ones.
     fn cascade(&mut self, place: Place, budget: &mut Budget) -> bool {
         while let Some(slot) = self.slot(place).copied().filter(|slot| !slot.is_empty()) {
+            slot.settle(&mut self.chunks);
             let mut chunk = self.chunks.lift(slot.head);
+            chunk.fetch();
             let records = &mut chunk.records[slot.first as usize..chunk.len as usize];
             let paid = budget.pay_moved_up_to(records.len());
             let records = &mut records[..paid];
@@ -365,18 +369,20 @@ impl<T> HierarchicalWheel<T> {
         }
         let moved = budget.pay_moved_up_to(slot.count);
         self.totals.moved = self.totals.moved.wrapping_add(moved as u64);
-        let mut number = slot.head;
-        let mut first = slot.first as usize;
+        slot.settle(&mut self.chunks);
+        let (mut number, mut first) = (slot.head, slot.first as usize);
+        let mut rest = slot;
         while number != NIL {
             let mut chunk = self.chunks.lift(number);
-            let records = &mut chunk.records[first..chunk.len as usize];
-            let kept = self.keep_living(records);
+            chunk.fetch();
+            let kept = self.keep_living(&mut chunk.records[first..chunk.len as usize]);
             chunk.len = (first + kept) as u32;
+            rest.tail_len = chunk.len;
             let next = chunk.next;
             self.chunks.put_back(number, chunk);
             (number, first) = (next, 0);
         }
-        self.near.fill(slot.pieces(&self.chunks));
+        self.near.fill(rest.pieces(&self.chunks));
         self.records = self.records - slot.count + self.near.len();
         self.chunks.give_line(slot.head);
         if let Some(level) = &mut self.levels[place.level()] {

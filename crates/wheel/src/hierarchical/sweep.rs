@@ -134,7 +134,9 @@ impl<T> HierarchicalWheel<T> {
         let (place, at, prev) = (self.sweep.place, self.sweep.at, self.sweep.prev);
         let Some(level) = &mut self.levels[place.level()] else { return };
         let slot = &mut level.slots[usize::from(place.slot())];
+        slot.settle(&mut self.chunks);
         let chunk = self.chunks.get_mut(at);
+        chunk.fetch();
         let first = if prev == NIL { core::mem::take(&mut slot.first) as usize } else { 0 };
         let len = chunk.len as usize;
         chunk.records.copy_within(first..len, 0);
@@ -142,7 +144,7 @@ impl<T> HierarchicalWheel<T> {
         for n in 0..len - first {
             let record = chunk.records[n];
             chunk.records[kept] = record;
-            kept += usize::from(self.slab.has_label(record.index, record.label));
+            kept += usize::from(self.slab.holds(record.index, record.label, |_| true));
         }
         let removed = len - first - kept;
         chunk.len = kept as u32;
@@ -175,6 +177,9 @@ impl<T> HierarchicalWheel<T> {
             self.chunks.give(at);
         }
         self.sweep.at = next;
+        if slot.tail != NIL {
+            slot.tail_len = self.chunks.get(slot.tail).len;
+        }
         if slot.is_empty() {
             *slot = Slot::EMPTY;
             level.occupied.remove(place.slot());
