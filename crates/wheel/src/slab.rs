@@ -3,8 +3,10 @@
 //! Entries live in pages of 256. Growing adds a page and copies nothing, so no insertion
 //! pays for a doubling. Freeing the last entry of a page frees the page, except for one that is
 //! kept so that a population swinging around a page's edge does not allocate each time.
-//! Always: an index stays with its item until the item is removed; pages with room form one
-//! doubly linked list, and the vacant entries of a page form one singly linked list.
+//! Always: an index stays with its item until the item is removed; the vacant entries of a page
+//! form one list; each page that has some is listed once among those with room. A page that was
+//! filled stays listed until it comes to the end of that list, so that a slab in which one item
+//! goes for each that comes does not list and unlist a page each time.
 //! It deliberately never moves an item, so one long-lived item keeps its page.
 
 use crate::Key;
@@ -12,13 +14,15 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
-/// No index, no page: the end of a list.
+/// No index: the end of a list.
 pub(crate) const NIL: u32 = u32::MAX;
 
 const PAGE_BITS: u32 = 8;
 const PAGE_ENTRIES: usize = 1 << PAGE_BITS;
 /// One page short of what `u32` can number, so that no index equals `NIL`.
 const PAGES_MAX: usize = (1 << (32 - PAGE_BITS)) - 1;
+/// No entry of the page is vacant.
+const FULL: u16 = u16::MAX;
 
 /// Items named by [`Key`]s, each with a label of four bytes for the owner's use; the label lies
 /// in what would otherwise be padding.
@@ -29,26 +33,26 @@ pub(crate) struct Slab<E> {
     held: usize,
     /// The generation given out last.
     generation: u32,
-    /// First of the pages with a vacant entry.
-    room: u32,
+    /// The pages with a vacant entry, and some that have none any more or were given back. The
+    /// last is used first.
+    room: Vec<u32>,
     /// A page without items that is kept allocated.
     spare: u32,
-    /// First of the page numbers whose memory has been given back.
-    released: u32,
+    /// The page numbers whose memory has been given back. The last is used first.
+    released: Vec<u32>,
 }
 
 struct Page<E> {
     entries: Option<Box<[Entry<E>; PAGE_ENTRIES]>>,
     /// First vacant entry of the page.
-    free: u32,
-    live: u32,
-    /// Neighbours in the list of pages with room; `next` also links the released pages.
-    prev: u32,
-    next: u32,
+    free: u16,
+    live: u16,
+    /// Whether it is in `room`.
+    listed: bool,
 }
 
 enum Entry<E> {
-    Vacant { next: u32 },
+    Vacant { next: u16 },
     Occupied { generation: NonZeroU32, label: u32, item: E },
 }
 
@@ -64,9 +68,9 @@ impl<E> Slab<E> {
             len: 0,
             held: 0,
             generation: 0,
-            room: NIL,
+            room: Vec::new(),
             spare: NIL,
-            released: NIL,
+            released: Vec::new(),
         }
     }
 
@@ -92,27 +96,24 @@ impl<E> Slab<E> {
     /// Panics as [`insert`](Self::insert).
     #[inline]
     pub(crate) fn insert_with(&mut self, item: E, label: impl FnOnce(Key) -> u32) -> Key {
-        if self.room == NIL {
-            self.add_page();
-        }
-        let number = self.room;
-        if self.spare == number {
-            self.spare = NIL;
-        }
+        let number = match self.room.last() {
+            Some(&number) if self.pages[number as usize].free != FULL => number,
+            _ => self.find_room(),
+        };
         let generation = self.next_generation();
         let page = &mut self.pages[number as usize];
+        if page.live == 0 {
+            self.spare = NIL;
+        }
         let offset = page.free;
-        let entry = &mut entries_mut(page)[offset as usize % PAGE_ENTRIES];
+        let entry = &mut entries_mut(page)[usize::from(offset) % PAGE_ENTRIES];
         let Entry::Vacant { next } = *entry else {
             unreachable!("the free list of page {number} leads to a used entry");
         };
-        let key = Key::new(number << PAGE_BITS | offset, generation);
+        let key = Key::new(number << PAGE_BITS | u32::from(offset), generation);
         *entry = Entry::Occupied { generation, label: label(key), item };
         page.free = next;
         page.live += 1;
-        if next == NIL {
-            self.unlink_room(number);
-        }
         self.len += 1;
         key
     }
@@ -160,27 +161,26 @@ impl<E> Slab<E> {
         else {
             unreachable!("entry {index} was in use just now");
         };
-        page.free = offset as u32;
+        page.free = offset as u16;
         page.live -= 1;
         self.len -= 1;
-        if next == NIL || page.live == 0 {
-            self.page_changed(number as u32, next == NIL);
+        if !page.listed {
+            page.listed = true;
+            self.room.push(number as u32);
+        }
+        if page.live == 0 {
+            self.emptied(number as u32);
         }
         Some((Key::new(index, generation), label, item))
     }
 
-    /// A page was full and has room now, or it has become empty.
+    /// The last item of a page was removed.
     #[cold]
-    fn page_changed(&mut self, number: u32, was_full: bool) {
-        if was_full {
-            self.link_room(number);
-        }
-        if self.pages[number as usize].live == 0 {
-            if self.spare == NIL {
-                self.spare = number;
-            } else {
-                self.release(number);
-            }
+    fn emptied(&mut self, number: u32) {
+        if self.spare == NIL {
+            self.spare = number;
+        } else {
+            self.release(number);
         }
     }
 
@@ -260,36 +260,42 @@ impl<E> Slab<E> {
             self.pages.pop();
         }
         self.pages.shrink_to_fit();
-        // Linked from the highest down, so that the lowest numbers are used first and
-        // the table's tail can shrink again.
-        self.released = NIL;
-        for number in (0..self.pages.len()).rev() {
-            if self.pages[number].entries.is_none() {
-                self.pages[number].next = self.released;
-                self.released = number as u32;
+        let pages = &mut self.pages;
+        self.room.retain(|number| match pages.get_mut(*number as usize) {
+            Some(page) => {
+                page.listed = page.free != FULL;
+                page.listed
             }
-        }
+            None => false,
+        });
+        self.room.shrink_to_fit();
+        // The lowest last, so that the lowest numbers are used first and the table's tail can
+        // shrink again.
+        let without =
+            self.pages.iter().enumerate().rev().filter(|(_, page)| page.entries.is_none());
+        self.released = without.map(|(number, _)| number as u32).collect();
     }
 
     /// Panics when the lists and counts disagree with the entries.
     pub(crate) fn check_invariants(&self) {
         let mut live_total = 0;
-        let mut with_room = 0;
         let mut released = 0;
         for (number, page) in self.pages.iter().enumerate() {
+            let listed = self.room.iter().filter(|room| **room as usize == number).count();
+            assert_eq!(listed, usize::from(page.listed), "times that page {number} is listed");
             let Some(entries) = &page.entries else {
                 released += 1;
-                assert_eq!(page.live, 0, "released page {number} has items");
+                assert_eq!((page.live, page.free), (0, FULL), "released page {number} has items");
                 continue;
             };
             let live = entries.iter().filter(|e| matches!(e, Entry::Occupied { .. })).count();
-            assert_eq!(live, page.live as usize, "live count of page {number}");
+            assert_eq!(live, usize::from(page.live), "live count of page {number}");
             live_total += live;
-            with_room += usize::from(live < PAGE_ENTRIES);
+            assert!(page.listed || live == PAGE_ENTRIES, "page {number} has room, unlisted");
             let mut vacant = 0;
             let mut offset = page.free;
-            while offset != NIL {
-                let Entry::Vacant { next } = entries[offset as usize] else {
+            while offset != FULL {
+                let Entry::Vacant { next } = entries[usize::from(offset)] else {
                     panic!("free list of page {number} leads to a used entry");
                 };
                 offset = next;
@@ -303,24 +309,10 @@ impl<E> Slab<E> {
         }
         assert_eq!(live_total, self.len, "number of items");
         assert_eq!(self.held, self.pages.len() - released, "pages held");
-        let mut listed = 0;
-        let (mut prev, mut number) = (NIL, self.room);
-        while number != NIL {
-            let page = &self.pages[number as usize];
-            assert_eq!(page.prev, prev, "back link of page {number}");
-            assert!(page.entries.is_some() && page.free != NIL, "page {number} has no room");
-            (prev, number) = (number, page.next);
-            listed += 1;
-            assert!(listed <= with_room, "the list of pages with room is a circle");
+        assert_eq!(self.released.len(), released, "released pages");
+        for number in &self.released {
+            assert!(self.pages[*number as usize].entries.is_none(), "page {number} is held");
         }
-        assert_eq!(listed, with_room, "pages with room");
-        let mut number = self.released;
-        while number != NIL {
-            assert!(released > 0, "too many released pages are listed");
-            released -= 1;
-            number = self.pages[number as usize].next;
-        }
-        assert_eq!(released, 0, "released pages that are not listed");
     }
 
     #[inline]
@@ -336,18 +328,38 @@ impl<E> Slab<E> {
         NonZeroU32::new(self.generation).unwrap_or(NonZeroU32::MIN)
     }
 
+    /// A page with a vacant entry, now the last of those listed. Amortised O(1): each page that
+    /// it strikes off the list was put there by a removal.
     #[cold]
+    fn find_room(&mut self) -> u32 {
+        loop {
+            let Some(&number) = self.room.last() else {
+                self.add_page();
+                continue;
+            };
+            let page = &mut self.pages[number as usize];
+            if page.free != FULL {
+                return number;
+            }
+            page.listed = false;
+            self.room.pop();
+        }
+    }
+
     fn add_page(&mut self) {
-        let entries: Vec<Entry<E>> = (1..=PAGE_ENTRIES as u32)
-            .map(|next| Entry::Vacant {
-                next: if next == PAGE_ENTRIES as u32 { NIL } else { next },
-            })
-            .collect();
+        let next =
+            |offset: usize| if offset + 1 == PAGE_ENTRIES { FULL } else { offset as u16 + 1 };
+        let entries: Vec<Entry<E>> =
+            (0..PAGE_ENTRIES).map(|offset| Entry::Vacant { next: next(offset) }).collect();
         let Ok(entries) = entries.into_boxed_slice().try_into() else {
             unreachable!("a page is made of {PAGE_ENTRIES} entries");
         };
-        let page = Page { entries: Some(entries), free: 0, live: 0, prev: NIL, next: NIL };
-        let number = if self.released == NIL {
+        let page = Page { entries: Some(entries), free: 0, live: 0, listed: true };
+        // No page is listed now, so the number is not either.
+        let number = if let Some(number) = self.released.pop() {
+            self.pages[number as usize] = page;
+            number
+        } else {
             assert!(
                 self.pages.len() < PAGES_MAX,
                 "timer queue is full: {} timers are pending, which is the most it can hold",
@@ -355,47 +367,18 @@ impl<E> Slab<E> {
             );
             self.pages.push(page);
             (self.pages.len() - 1) as u32
-        } else {
-            let number = self.released;
-            self.released = self.pages[number as usize].next;
-            self.pages[number as usize] = page;
-            number
         };
         self.held += 1;
-        self.link_room(number);
+        self.room.push(number);
     }
 
     /// Gives the memory of a page without items back.
     fn release(&mut self, number: u32) {
-        self.unlink_room(number);
         self.held -= 1;
         let page = &mut self.pages[number as usize];
         page.entries = None;
-        page.free = NIL;
-        page.next = self.released;
-        self.released = number;
-    }
-
-    fn link_room(&mut self, number: u32) {
-        let first = core::mem::replace(&mut self.room, number);
-        let page = &mut self.pages[number as usize];
-        page.prev = NIL;
-        page.next = first;
-        if first != NIL {
-            self.pages[first as usize].prev = number;
-        }
-    }
-
-    fn unlink_room(&mut self, number: u32) {
-        let page = &self.pages[number as usize];
-        let (prev, next) = (page.prev, page.next);
-        match prev {
-            NIL => self.room = next,
-            _ => self.pages[prev as usize].next = next,
-        }
-        if next != NIL {
-            self.pages[next as usize].prev = prev;
-        }
+        page.free = FULL;
+        self.released.push(number);
     }
 }
 

@@ -21,14 +21,30 @@ const SPARES: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) deadline: u64,
-    /// The timer's place in the slab.
-    pub(super) index: u32,
-    /// The timer's label there, as long as this record is the one that counts.
-    pub(super) label: u32,
+    /// The timer's place in the slab (low half), and its label there (high half) as long as this
+    /// record is the one that counts. One number, so that a record travels in two registers.
+    name: u64,
 }
 
 impl Record {
-    pub(super) const NONE: Record = Record { deadline: 0, index: NIL, label: 0 };
+    pub(super) const NONE: Record = Record::new(0, NIL, 0);
+
+    #[inline]
+    pub(super) const fn new(deadline: u64, index: u32, label: u32) -> Self {
+        Self { deadline, name: (label as u64) << 32 | index as u64 }
+    }
+
+    /// The timer's place in the slab.
+    #[inline]
+    pub(super) const fn index(self) -> u32 {
+        self.name as u32
+    }
+
+    /// The timer's label there, as long as this record is the one that counts.
+    #[inline]
+    pub(super) const fn label(self) -> u32 {
+        (self.name >> 32) as u32
+    }
 }
 
 #[derive(Debug)]
@@ -45,7 +61,7 @@ impl Chunk {
     /// not looked at for long comes from memory all at once.
     #[inline]
     pub(super) fn fetch(&self) {
-        let words = self.records.iter().step_by(LINE).fold(0, |sum, record| sum ^ record.index);
+        let words = self.records.iter().step_by(LINE).fold(0, |sum, record| sum ^ record.name);
         core::hint::black_box(words);
     }
 }

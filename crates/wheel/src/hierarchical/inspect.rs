@@ -64,7 +64,7 @@ impl<T> HierarchicalWheel<T> {
                 let place = Place::new(number, slot);
                 for record in level.slot(slot).records(&self.chunks).filter(|r| self.lives(*r)) {
                     living += 1;
-                    let timer = self.slab.at(record.index).2;
+                    let timer = self.slab.at(record.index()).2;
                     assert_eq!(timer.deadline, record.deadline, "deadline of {record:?}");
                     self.check_place(record, place);
                 }

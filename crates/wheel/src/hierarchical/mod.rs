@@ -225,7 +225,7 @@ impl<T> HierarchicalWheel<T> {
         if deadline <= self.next {
             self.next = self.next.min(place.start(self.now));
         }
-        self.push(place, Record { deadline, index, label });
+        self.push(place, Record::new(deadline, index, label));
     }
 
     /// A record of this deadline no longer stands for a timer.
@@ -246,7 +246,7 @@ impl<T> HierarchicalWheel<T> {
     fn lives(&self, record: Record) -> bool {
         // The deadline is sure to agree. It is read because an entry may lie in two cache lines, and
         // whoever asks is mostly about to use the timer: both lines are fetched at once.
-        self.slab.holds(record.index, record.label, |timer| timer.deadline == record.deadline)
+        self.slab.holds(record.index(), record.label(), |timer| timer.deadline == record.deadline)
     }
 
     /// The occupied slot that comes first, the one being cascaded left aside.
@@ -482,7 +482,7 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
         // not: the first of the least.
         let all = [near, moved, waiting].into_iter().flatten();
         let (_, record) = all.min_by_key(|(tick, _)| *tick)?;
-        let (key, _, timer) = self.slab.at(record.index);
+        let (key, _, timer) = self.slab.at(record.index());
         Some((key, timer.deadline, &timer.value))
     }
 
@@ -515,7 +515,7 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
                 let _ = budget.pay_fired();
                 return None;
             }
-            let removed = self.slab.remove_labelled(record.index, record.label);
+            let removed = self.slab.remove_labelled(record.index(), record.label());
             if near.is_some() {
                 self.now = record.deadline;
                 self.records -= 1;

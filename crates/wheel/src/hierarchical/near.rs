@@ -143,7 +143,7 @@ mod tests {
             let mut index = 0;
             let mut record = |low: u8| {
                 index += 1;
-                Record { deadline: u64::from(window) << 8 | u64::from(low), index, label: 0 }
+                Record::new(u64::from(window) << 8 | u64::from(low), index, 0)
             };
             let pieces: Vec<Vec<Record>> = pieces
                 .into_iter()

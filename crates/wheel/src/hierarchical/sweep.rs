@@ -144,7 +144,7 @@ impl<T> HierarchicalWheel<T> {
         for n in 0..len - first {
             let record = chunk.records[n];
             chunk.records[kept] = record;
-            kept += usize::from(self.slab.holds(record.index, record.label, |_| true));
+            kept += usize::from(self.slab.holds(record.index(), record.label(), |_| true));
         }
         let removed = len - first - kept;
         chunk.len = kept as u32;
