@@ -33,6 +33,8 @@ pub(crate) struct Slab<E> {
     held: usize,
     /// The generation given out last.
     generation: u32,
+    /// The page that is tried first: where an entry became vacant last, since it is in the cache.
+    open: u32,
     /// The pages with a vacant entry, and some that have none any more or were given back. The
     /// last is used first.
     room: Vec<u32>,
@@ -44,11 +46,46 @@ pub(crate) struct Slab<E> {
 
 struct Page<E> {
     entries: Option<Box<[Entry<E>; PAGE_ENTRIES]>>,
-    /// First vacant entry of the page.
-    free: u16,
-    live: u16,
+    state: State,
     /// Whether it is in `room`.
     listed: bool,
+}
+
+/// How many items a page has (upper half) and its first vacant entry (lower half). One number, so
+/// that a change is one write: what bounds insertion and removal is how many writes the processor
+/// can keep back while one of them waits for memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State(u32);
+
+impl State {
+    const ONE: u32 = 1 << 16;
+    /// No entries, hence none vacant.
+    const RELEASED: Self = Self(FULL as u32);
+    /// All entries vacant.
+    const VACANT: Self = Self(0);
+
+    #[inline]
+    const fn live(self) -> u32 {
+        self.0 >> 16
+    }
+
+    /// The first vacant entry, or `FULL`.
+    #[inline]
+    const fn free(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// One item more, and what is the first vacant entry then.
+    #[inline]
+    const fn add(self, free: u16) -> Self {
+        Self((self.0 & !(FULL as u32)) + Self::ONE | free as u32)
+    }
+
+    /// One item less; its entry is the first vacant one.
+    #[inline]
+    const fn sub(self, free: u16) -> Self {
+        Self((self.0 & !(FULL as u32)) - Self::ONE | free as u32)
+    }
 }
 
 enum Entry<E> {
@@ -68,6 +105,7 @@ impl<E> Slab<E> {
             len: 0,
             held: 0,
             generation: 0,
+            open: 0,
             room: Vec::new(),
             spare: NIL,
             released: Vec::new(),
@@ -94,26 +132,26 @@ impl<E> Slab<E> {
     /// Stores an item under a label that depends on its key. O(1).
     ///
     /// Panics as [`insert`](Self::insert).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert_with(&mut self, item: E, label: impl FnOnce(Key) -> u32) -> Key {
-        let number = match self.room.last() {
-            Some(&number) if self.pages[number as usize].free != FULL => number,
+        let number = match self.pages.get(self.open as usize) {
+            Some(page) if page.state.free() != FULL => self.open,
             _ => self.find_room(),
         };
         let generation = self.next_generation();
         let page = &mut self.pages[number as usize];
-        if page.live == 0 {
+        let state = page.state;
+        if state.live() == 0 {
             self.spare = NIL;
         }
-        let offset = page.free;
+        let offset = state.free();
         let entry = &mut entries_mut(page)[usize::from(offset) % PAGE_ENTRIES];
         let Entry::Vacant { next } = *entry else {
             unreachable!("the free list of page {number} leads to a used entry");
         };
         let key = Key::new(number << PAGE_BITS | u32::from(offset), generation);
         *entry = Entry::Occupied { generation, label: label(key), item };
-        page.free = next;
-        page.live += 1;
+        page.state = state.add(next);
         self.len += 1;
         key
     }
@@ -142,7 +180,7 @@ impl<E> Slab<E> {
         Some((key, item))
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove_when(
         &mut self,
         index: u32,
@@ -155,20 +193,20 @@ impl<E> Slab<E> {
             Entry::Occupied { generation, label, .. } if wanted(*generation, *label) => {}
             _ => return None,
         }
-        let next = page.free;
+        let next = page.state.free();
         let Entry::Occupied { generation, label, item } =
             core::mem::replace(entry, Entry::Vacant { next })
         else {
             unreachable!("entry {index} was in use just now");
         };
-        page.free = offset as u16;
-        page.live -= 1;
+        page.state = page.state.sub(offset as u16);
         self.len -= 1;
+        self.open = number as u32;
         if !page.listed {
             page.listed = true;
             self.room.push(number as u32);
         }
-        if page.live == 0 {
+        if page.state.live() == 0 {
             self.emptied(number as u32);
         }
         Some((Key::new(index, generation), label, item))
@@ -263,7 +301,7 @@ impl<E> Slab<E> {
         let pages = &mut self.pages;
         self.room.retain(|number| match pages.get_mut(*number as usize) {
             Some(page) => {
-                page.listed = page.free != FULL;
+                page.listed = page.state.free() != FULL;
                 page.listed
             }
             None => false,
@@ -285,15 +323,15 @@ impl<E> Slab<E> {
             assert_eq!(listed, usize::from(page.listed), "times that page {number} is listed");
             let Some(entries) = &page.entries else {
                 released += 1;
-                assert_eq!((page.live, page.free), (0, FULL), "released page {number} has items");
+                assert_eq!(page.state, State::RELEASED, "released page {number} has items");
                 continue;
             };
             let live = entries.iter().filter(|e| matches!(e, Entry::Occupied { .. })).count();
-            assert_eq!(live, usize::from(page.live), "live count of page {number}");
+            assert_eq!(live, page.state.live() as usize, "live count of page {number}");
             live_total += live;
             assert!(page.listed || live == PAGE_ENTRIES, "page {number} has room, unlisted");
             let mut vacant = 0;
-            let mut offset = page.free;
+            let mut offset = page.state.free();
             while offset != FULL {
                 let Entry::Vacant { next } = entries[usize::from(offset)] else {
                     panic!("free list of page {number} leads to a used entry");
@@ -328,7 +366,7 @@ impl<E> Slab<E> {
         NonZeroU32::new(self.generation).unwrap_or(NonZeroU32::MIN)
     }
 
-    /// A page with a vacant entry, now the last of those listed. Amortised O(1): each page that
+    /// A page with a vacant entry, now the one to be tried first. Amortised O(1): each page that
     /// it strikes off the list was put there by a removal.
     #[cold]
     fn find_room(&mut self) -> u32 {
@@ -338,7 +376,8 @@ impl<E> Slab<E> {
                 continue;
             };
             let page = &mut self.pages[number as usize];
-            if page.free != FULL {
+            if page.state.free() != FULL {
+                self.open = number;
                 return number;
             }
             page.listed = false;
@@ -354,7 +393,7 @@ impl<E> Slab<E> {
         let Ok(entries) = entries.into_boxed_slice().try_into() else {
             unreachable!("a page is made of {PAGE_ENTRIES} entries");
         };
-        let page = Page { entries: Some(entries), free: 0, live: 0, listed: true };
+        let page = Page { entries: Some(entries), state: State::VACANT, listed: true };
         // No page is listed now, so the number is not either.
         let number = if let Some(number) = self.released.pop() {
             self.pages[number as usize] = page;
@@ -377,7 +416,7 @@ impl<E> Slab<E> {
         self.held -= 1;
         let page = &mut self.pages[number as usize];
         page.entries = None;
-        page.free = FULL;
+        page.state = State::RELEASED;
         self.released.push(number);
     }
 }

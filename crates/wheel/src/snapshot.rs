@@ -51,7 +51,8 @@ pub struct LevelSnapshot {
     pub slots: usize,
     /// How many ticks one slot spans.
     pub slot_ticks: u64,
-    /// Timers in all slots of the level.
+    /// Timers in all slots of the level. Exact as long as not many were cancelled: a queue that
+    /// keeps marks of cancelled timers looks at some ten thousand of them and estimates the rest.
     pub len: usize,
     /// The slots that hold timers, in the order of the ring.
     pub occupied: Vec<SlotSnapshot>,
@@ -65,6 +66,6 @@ pub struct SlotSnapshot {
     pub slot: usize,
     /// The first tick of its span, the next time that the queue comes by.
     pub start: u64,
-    /// Timers in it.
+    /// Timers in it, as exact as those of the level.
     pub len: usize,
 }

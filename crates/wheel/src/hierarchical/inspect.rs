@@ -3,51 +3,99 @@
 
 use super::HierarchicalWheel;
 use super::chunks::Record;
+use super::level::Slot;
 use super::place::{LEVELS, Place, SLOTS, current, slot_ticks};
-use crate::snapshot::{LevelSnapshot, SlotSnapshot};
+use crate::snapshot::{LevelSnapshot, SlotSnapshot, Totals};
 use crate::{Snapshot, TimerQueue};
 use alloc::vec::Vec;
 
+/// Records that a snapshot looks at, to leave out those of cancelled timers.
+const LOOKS: usize = 65_536;
+
+/// What a snapshot has yet to count.
+struct Census {
+    /// How many more records it may look at. Slots with more than that are estimated.
+    looks: usize,
+    /// Records not looked at.
+    records: usize,
+    /// Timers for which they stand.
+    live: usize,
+}
+
+impl Census {
+    /// Nobody was cancelled, so nobody has to be looked at.
+    fn all_live(&self) -> bool {
+        self.records == self.live
+    }
+}
+
 impl<T> HierarchicalWheel<T> {
     pub(super) fn take_snapshot(&self) -> Snapshot {
-        let near = self.near_counts();
-        let levels = (0..LEVELS).filter_map(|level| self.level_snapshot(level, &near));
+        let live = self.slab.len();
+        let mut census = Census { looks: LOOKS, records: live + self.dead, live };
+        let mut near = [0; SLOTS];
+        for record in self.near.rest() {
+            let live = usize::from(census.all_live() || self.lives(*record));
+            near[usize::from(record.deadline as u8)] += live;
+        }
+        census.records -= self.near.len();
+        census.live -= near.iter().sum::<usize>();
+        let levels = (0..LEVELS).filter_map(|level| self.level_snapshot(level, &near, &mut census));
         Snapshot {
             now: self.now,
             len: self.len(),
             capacity: self.capacity(),
             next_deadline: self.next_deadline(),
-            totals: self.totals,
+            totals: self.totals(),
             levels: levels.collect(),
         }
     }
 
-    /// How many near timers each slot of level 0 would hold.
-    fn near_counts(&self) -> [usize; SLOTS] {
-        let mut counts = [0; SLOTS];
-        for record in self.near.rest().iter().filter(|record| self.lives(**record)) {
-            counts[usize::from(record.deadline as u8)] += 1;
-        }
-        counts
+    fn totals(&self) -> Totals {
+        let gone = [self.totals.fired, self.totals.cancelled, self.drained];
+        let inserted = gone.iter().fold(self.len() as u64, |sum, n| sum.wrapping_add(*n));
+        Totals { inserted, ..self.totals }
     }
 
-    fn level_snapshot(&self, number: usize, near: &[usize; SLOTS]) -> Option<LevelSnapshot> {
+    fn level_snapshot(
+        &self,
+        number: usize,
+        near: &[usize; SLOTS],
+        census: &mut Census,
+    ) -> Option<LevelSnapshot> {
         let level = self.levels[number].as_ref();
-        let timers = |slot: u8| {
+        let mut occupied = Vec::new();
+        for slot in 0..=u8::MAX {
+            let place = Place::new(number, slot);
             let near = if number == 0 { near[usize::from(slot)] } else { 0 };
-            level.map_or(0, |level| level.slot(slot).live()) + near
-        };
-        let occupied: Vec<SlotSnapshot> = (0..=u8::MAX)
-            .map(|slot| SlotSnapshot {
-                slot: slot.into(),
-                start: Place::new(number, slot).start(self.now),
-                len: timers(slot),
-            })
-            .filter(|slot| slot.len > 0)
-            .collect();
+            let len = near + level.map_or(0, |level| self.timers_in(level.slot(slot), census));
+            if len > 0 {
+                occupied.push(SlotSnapshot {
+                    slot: slot.into(),
+                    start: place.start(self.now),
+                    len,
+                });
+            }
+        }
         let len = occupied.iter().map(|slot| slot.len).sum();
         let (slots, slot_ticks) = (SLOTS, slot_ticks(number));
         (len > 0).then_some(LevelSnapshot { level: number, slots, slot_ticks, len, occupied })
+    }
+
+    /// How many records of a slot stand for a timer.
+    fn timers_in(&self, slot: &Slot, census: &mut Census) -> usize {
+        let records = slot.count();
+        if census.all_live() {
+            records
+        } else if records > census.looks {
+            (records as u128 * census.live as u128 / census.records as u128) as usize
+        } else {
+            let live = slot.records(&self.chunks).filter(|record| self.lives(*record)).count();
+            census.looks -= records;
+            census.records -= records;
+            census.live -= live;
+            live
+        }
     }
 
     /// Panics, saying what is wrong, when something that always holds does not.
@@ -75,7 +123,7 @@ impl<T> HierarchicalWheel<T> {
         living += self.near.rest().iter().filter(|record| self.lives(**record)).count();
         records += self.near.len();
         assert_eq!(living, self.slab.len(), "timers and the records that stand for them");
-        assert_eq!(records, self.records, "records in lines");
+        assert_eq!(records, living + self.dead, "records and those of them that are dead");
         self.chunks.check_invariants(used);
         if let Some(cascade) = self.cascade {
             assert!(self.front(cascade.place).is_some(), "the cascading slot is empty");

@@ -25,11 +25,8 @@ pub(super) struct Slot {
     /// it, so adding a record touches one cache line of the chunk. As without chunks nothing can
     /// be added to one, an empty line counts as full.
     pub(super) tail_len: u32,
-    /// Records in line.
-    pub(super) count: usize,
-    /// Of them, those whose timer was cancelled or reset. Exact unless timers were cancelled while
-    /// a cascade was interrupted; never more than there are records.
-    pub(super) dead: usize,
+    /// Records in the chunks before the last one, those that have left the line included.
+    pub(super) before: usize,
     /// No deadline in the line is earlier. `u64::MAX` for an empty line.
     pub(super) min: u64,
 }
@@ -38,23 +35,26 @@ const FULL: u32 = CHUNK as u32;
 
 impl Slot {
     pub(super) const EMPTY: Self =
-        Self { head: NIL, tail: NIL, first: 0, tail_len: FULL, count: 0, dead: 0, min: u64::MAX };
+        Self { head: NIL, tail: NIL, first: 0, tail_len: FULL, before: 0, min: u64::MAX };
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.head == NIL
     }
 
-    /// Timers in line.
-    pub(super) fn live(&self) -> usize {
-        self.count - self.dead
+    /// Records in line.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        if self.is_empty() { 0 } else { self.before + self.tail_len as usize - self.first as usize }
     }
 
     /// Adds a record at the end of the line. Answers whether it is the first.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, chunks: &mut Chunks, record: Record) -> bool {
-        self.count += 1;
-        self.min = self.min.min(record.deadline);
+        // Rarely true, and then it is the only write besides the record's and the length's.
+        if record.deadline < self.min {
+            self.min = record.deadline;
+        }
         if self.tail_len == FULL {
             return self.push_chunk(chunks, record);
         }
@@ -73,6 +73,7 @@ impl Slot {
         } else {
             let before = chunks.get_mut(self.tail);
             (before.next, before.len) = (fresh, FULL);
+            self.before += CHUNK;
         }
         (self.tail, self.tail_len) = (fresh, 1);
         chunks.get_mut(fresh).records[0] = record;
@@ -105,15 +106,14 @@ impl Slot {
         Some(chunks.get(self.head).records[self.first as usize])
     }
 
-    /// Takes so many records of the first chunk out of the line, some of them dead. Answers
-    /// whether that emptied the chunk.
+    /// Takes so many records of the first chunk out of the line. Answers whether that emptied the
+    /// chunk.
     #[inline]
-    fn pop(&mut self, chunks: &mut Chunks, count: usize, dead: usize) -> bool {
-        self.count -= count;
-        self.dead = self.dead.saturating_sub(dead).min(self.count);
+    fn pop(&mut self, chunks: &mut Chunks, count: usize) -> bool {
         self.first += count as u32;
         let (records, next) = self.piece(chunks, self.head);
-        if (self.first as usize) < records.len() {
+        let len = records.len();
+        if (self.first as usize) < len {
             return false;
         }
         chunks.give(self.head);
@@ -121,6 +121,7 @@ impl Slot {
             *self = Self::EMPTY;
         } else {
             (self.head, self.first) = (next, 0);
+            self.before -= len;
         }
         true
     }
@@ -154,7 +155,7 @@ impl Level {
     }
 
     /// Adds a record at the end of a slot's line. Answers whether it is the first there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, slot: u8, chunks: &mut Chunks, record: Record) -> bool {
         let first = self.slots[usize::from(slot)].push(chunks, record);
         if first {
@@ -163,12 +164,12 @@ impl Level {
         first
     }
 
-    /// Takes so many records of the first chunk of a slot out of its line, some of them dead.
-    /// Answers whether that emptied the chunk.
+    /// Takes so many records of the first chunk of a slot out of its line. Answers whether that
+    /// emptied the chunk.
     #[inline]
-    pub(super) fn pop(&mut self, slot: u8, chunks: &mut Chunks, count: usize, dead: usize) -> bool {
+    pub(super) fn pop(&mut self, slot: u8, chunks: &mut Chunks, count: usize) -> bool {
         let line = &mut self.slots[usize::from(slot)];
-        let emptied = line.pop(chunks, count, dead);
+        let emptied = line.pop(chunks, count);
         if emptied && line.is_empty() {
             self.occupied.remove(slot);
         }
@@ -194,8 +195,7 @@ impl Level {
             }
             let first = slot.piece(chunks, slot.head).0.len();
             assert!((slot.first as usize) < first, "first record of slot {number}");
-            assert_eq!(slot.records(chunks).count(), slot.count, "records of slot {number}");
-            assert!(slot.dead <= slot.count, "dead records of slot {number}");
+            assert_eq!(slot.records(chunks).count(), slot.count(), "records of slot {number}");
             assert!(
                 slot.records(chunks).all(|record| record.deadline >= slot.min),
                 "bound of slot {number}"
@@ -208,7 +208,7 @@ impl Level {
                 used += 1;
             }
             assert_eq!(slot.tail, last, "end of slot {number}");
-            records += slot.count;
+            records += slot.count();
         }
         (used, records)
     }

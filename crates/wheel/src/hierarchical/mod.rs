@@ -106,14 +106,17 @@ pub struct HierarchicalWheel<T> {
     slab: Slab<Timer<T>>,
     levels: [Option<Box<Level>>; LEVELS],
     chunks: Chunks,
-    /// Records in the lines of all slots and near ones, dead ones included.
-    records: usize,
+    /// Dead records in the lines of all slots and among the near ones.
+    dead: usize,
     /// Bit n is set when level n holds records.
     occupied: u8,
     /// The slot whose records are being moved to finer levels. Not empty when present.
     cascade: Option<Cascade>,
     sweep: Sweep,
+    /// What is inserted is not counted, but follows from the other counts.
     totals: Totals,
+    /// Timers that `drain` and `clear` removed.
+    drained: u64,
 }
 
 /// A pending timer.
@@ -144,16 +147,17 @@ impl<T> HierarchicalWheel<T> {
             slab: Slab::new(),
             levels: [const { None }; LEVELS],
             chunks: Chunks::new(),
-            records: 0,
+            dead: 0,
             occupied: 0,
             cascade: None,
             sweep: Sweep::START,
             totals: Totals::ZERO,
+            drained: 0,
         }
     }
 
     /// The place of a timer put in now.
-    #[inline]
+    #[inline(always)]
     fn place_of(&self, deadline: u64) -> Place {
         match self.cascade {
             Some(cascade) if deadline <= cascade.end => cascade.place,
@@ -173,9 +177,8 @@ impl<T> HierarchicalWheel<T> {
     }
 
     /// Adds a record at the end of a place's line.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, place: Place, record: Record) {
-        self.records += 1;
         match &mut self.levels[place.level()] {
             Some(level) => {
                 if level.push(place.slot(), &mut self.chunks, record) {
@@ -194,12 +197,11 @@ impl<T> HierarchicalWheel<T> {
         self.occupied |= 1 << place.level();
     }
 
-    /// Takes so many records of the first chunk of a place out of its line, some of them dead.
+    /// Takes so many records of the first chunk of a place out of its line.
     #[inline]
-    fn pop_some(&mut self, place: Place, count: usize, dead: usize) {
+    fn pop_some(&mut self, place: Place, count: usize) {
         let Some(level) = &mut self.levels[place.level()] else { return };
-        self.records -= count;
-        if level.pop(place.slot(), &mut self.chunks, count, dead) {
+        if level.pop(place.slot(), &mut self.chunks, count) {
             self.chunk_left(place);
         }
     }
@@ -218,7 +220,7 @@ impl<T> HierarchicalWheel<T> {
     }
 
     /// Adds the record of a timer that is in the slab, behind all others of its place.
-    #[inline]
+    #[inline(always)]
     fn line_up(&mut self, index: u32, label: u32, deadline: u64) {
         let place = self.place_of(deadline);
         // A later deadline belongs to no slot that starts before the first one.
@@ -228,18 +230,15 @@ impl<T> HierarchicalWheel<T> {
         self.push(place, Record::new(deadline, index, label));
     }
 
-    /// A record of this deadline no longer stands for a timer.
+    /// One more record no longer stands for a timer.
     #[inline]
-    fn one_dead(&mut self, deadline: u64) {
+    fn one_dead(&mut self) {
+        self.dead += 1;
         if self.slab.len() == 0 {
-            return self.forget_all();
+            self.forget_all();
+        } else {
+            self.pay_for_dead();
         }
-        let place = self.place_of(deadline);
-        if let Some(level) = &mut self.levels[place.level()] {
-            let slot = &mut level.slots[usize::from(place.slot())];
-            slot.dead = slot.count.min(slot.dead + 1);
-        }
-        self.pay_for_dead();
     }
 
     #[inline]
@@ -273,8 +272,8 @@ impl<T> HierarchicalWheel<T> {
     /// slot is empty, something due has come to light, or the budget has run out (then false).
     ///
     /// Records that come to level 0 are looked at: the dead are dropped, and the timers of the
-    /// others are brought into the cache, where they will be needed soon. On higher levels that
-    /// is worth its cache misses only if the slot is known to hold dead ones.
+    /// others are brought into the cache, where they will be needed soon. On higher levels moving
+    /// a dead one costs less than the cache miss of looking.
     fn cascade(&mut self, place: Place, budget: &mut Budget) -> bool {
         while let Some(slot) = self.slot(place).copied().filter(|slot| !slot.is_empty()) {
             slot.settle(&mut self.chunks);
@@ -283,11 +282,7 @@ impl<T> HierarchicalWheel<T> {
             let records = &mut chunk.records[slot.first as usize..chunk.len as usize];
             let paid = budget.pay_moved_up_to(records.len());
             let records = &mut records[..paid];
-            let kept = if place.level() == 1 || slot.dead > 0 {
-                self.keep_living(records)
-            } else {
-                records.len()
-            };
+            let kept = if place.level() == 1 { self.keep_living(records) } else { records.len() };
             let here = current(self.now);
             let mut due = false;
             for record in &records[..kept] {
@@ -296,7 +291,8 @@ impl<T> HierarchicalWheel<T> {
                 self.push(to, *record);
             }
             self.chunks.put_back(slot.head, chunk);
-            self.pop_some(place, paid, paid - kept);
+            self.pop_some(place, paid);
+            self.dead -= paid - kept;
             self.totals.moved = self.totals.moved.wrapping_add(paid as u64);
             if paid == 0 {
                 return false;
@@ -364,10 +360,11 @@ impl<T> HierarchicalWheel<T> {
     /// having done nothing, when they are too many for that or for the budget.
     fn draw_near(&mut self, place: Place, budget: &mut Budget) -> bool {
         let Some(slot) = self.slot(place).copied() else { return false };
-        if slot.count > NEAR || slot.count > budget.left() {
+        let count = slot.count();
+        if count > NEAR || count > budget.left() {
             return false;
         }
-        let moved = budget.pay_moved_up_to(slot.count);
+        let moved = budget.pay_moved_up_to(count);
         self.totals.moved = self.totals.moved.wrapping_add(moved as u64);
         slot.settle(&mut self.chunks);
         let (mut number, mut first) = (slot.head, slot.first as usize);
@@ -383,7 +380,7 @@ impl<T> HierarchicalWheel<T> {
             (number, first) = (next, 0);
         }
         self.near.fill(rest.pieces(&self.chunks));
-        self.records = self.records - slot.count + self.near.len();
+        self.dead -= count - self.near.len();
         self.chunks.give_line(slot.head);
         if let Some(level) = &mut self.levels[place.level()] {
             level.empty(place.slot());
@@ -402,7 +399,7 @@ impl<T> HierarchicalWheel<T> {
 
     /// Forgets all records. Rings and a few chunks are kept.
     fn forget_all(&mut self) {
-        if self.records > 0 {
+        if self.occupied != 0 {
             for level in self.levels.iter_mut().flatten() {
                 for slot in level.occupied.iter() {
                     let slot = &mut level.slots[usize::from(slot)];
@@ -413,7 +410,7 @@ impl<T> HierarchicalWheel<T> {
             }
         }
         self.near.clear();
-        self.records = 0;
+        self.dead = 0;
         self.occupied = 0;
         self.cascade = None;
         self.sweep = Sweep::START;
@@ -436,14 +433,13 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
     fn insert_at(&mut self, deadline: u64, value: T) -> Key {
         let key = self.slab.insert_with(Timer { deadline, value }, Key::generation);
         self.line_up(key.index(), key.generation(), deadline);
-        self.totals.inserted = self.totals.inserted.wrapping_add(1);
         key
     }
 
     #[inline]
     fn cancel(&mut self, key: Key) -> Option<T> {
         let timer = self.slab.remove(key)?;
-        self.one_dead(timer.deadline);
+        self.one_dead();
         self.totals.cancelled = self.totals.cancelled.wrapping_add(1);
         Some(timer.value)
     }
@@ -455,9 +451,9 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
         let fresh = self.slab.next_generation().get();
         let (label, timer) = self.slab.at_mut(key.index());
         *label = fresh;
-        let before = core::mem::replace(&mut timer.deadline, deadline);
+        timer.deadline = deadline;
         self.line_up(key.index(), fresh, deadline);
-        self.one_dead(before);
+        self.one_dead();
         true
     }
 
@@ -518,13 +514,13 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
             let removed = self.slab.remove_labelled(record.index(), record.label());
             if near.is_some() {
                 self.now = record.deadline;
-                self.records -= 1;
                 self.near.pop();
             } else {
                 self.next = self.now;
-                self.pop_some(here, 1, usize::from(removed.is_none()));
+                self.pop_some(here, 1);
             }
             let Some((key, timer)) = removed else {
+                self.dead -= 1;
                 let _ = budget.pay_moved();
                 self.totals.moved = self.totals.moved.wrapping_add(1);
                 continue;
@@ -561,6 +557,7 @@ impl<T> TimerQueue for HierarchicalWheel<T> {
         F: FnMut(Key, u64, T),
     {
         self.forget_all();
+        self.drained = self.drained.wrapping_add(self.slab.len() as u64);
         for (key, timer) in self.slab.take_all() {
             take(key, timer.deadline, timer.value);
         }

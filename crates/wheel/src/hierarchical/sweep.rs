@@ -9,11 +9,14 @@
 use super::HierarchicalWheel;
 use super::chunks::CHUNK;
 use super::level::Slot;
-use super::place::{LEVELS, Place, SLOTS};
+use super::place::{LEVELS, Place};
 use crate::slab::NIL;
 
 /// Dead records that may be left whatever the number of timers.
 const LEAVE: usize = 4 * CHUNK;
+
+/// Chunks that one cancellation sweeps at most: some microseconds.
+const MOST: usize = 16;
 
 /// Where the sweep is.
 #[derive(Clone, Copy, Debug)]
@@ -44,20 +47,21 @@ impl<T> HierarchicalWheel<T> {
     /// Pays for one more dead record.
     #[inline]
     pub(super) fn pay_for_dead(&mut self) {
-        let (dead, live) = (self.records - self.slab.len(), self.slab.len());
-        if dead > live + LEAVE + self.near.len() {
-            self.sweep_some(dead, live);
+        let held = self.slab.capacity();
+        if self.dead > held + held / 2 + LEAVE + self.near.len() {
+            self.sweep_some(held);
         }
     }
 
-    fn sweep_some(&mut self, dead: usize, live: usize) {
-        // The scarcer the living, the more of what is looked at can go.
-        self.sweep.credit += match dead {
-            _ if dead < 2 * live => 2,
-            _ if dead < 4 * live => 4,
-            _ => 8,
+    #[inline(never)]
+    fn sweep_some(&mut self, held: usize) {
+        // The more are dead, the more of what is looked at can go.
+        self.sweep.credit += match self.dead {
+            dead if dead < 2 * held => 2,
+            dead if dead < 4 * held => CHUNK,
+            _ => MOST * CHUNK,
         };
-        if self.sweep.credit >= CHUNK {
+        while self.sweep.credit >= CHUNK {
             self.sweep.credit -= CHUNK;
             self.sweep_chunk();
         }
@@ -86,27 +90,16 @@ impl<T> HierarchicalWheel<T> {
         (self.sweep.prev, self.sweep.at) = (NIL, head);
     }
 
-    /// Chooses the next slot around the wheel of which enough is dead, or, if none is known to
-    /// be, the next one.
+    /// Chooses the next slot around the wheel.
     fn choose(&mut self) {
-        let mut other = None;
         let mut place = self.sweep.place;
-        for _ in 0..LEVELS * SLOTS {
+        for _ in 0..2 {
             place = self.next_occupied(place);
             if self.cascade.is_some_and(|cascade| cascade.place == place) {
                 continue;
             }
-            if self.slot(place).is_some_and(|slot| slot.dead * 3 >= slot.count) {
-                self.enter(place);
-                return;
-            }
-            other = other.or(Some(place));
-            if place == self.sweep.place {
-                break;
-            }
-        }
-        if let Some(place) = other {
             self.enter(place);
+            return;
         }
     }
 
@@ -135,6 +128,7 @@ impl<T> HierarchicalWheel<T> {
         let Some(level) = &mut self.levels[place.level()] else { return };
         let slot = &mut level.slots[usize::from(place.slot())];
         slot.settle(&mut self.chunks);
+        let count = slot.count();
         let chunk = self.chunks.get_mut(at);
         chunk.fetch();
         let first = if prev == NIL { core::mem::take(&mut slot.first) as usize } else { 0 };
@@ -149,9 +143,7 @@ impl<T> HierarchicalWheel<T> {
         let removed = len - first - kept;
         chunk.len = kept as u32;
         let next = chunk.next;
-        slot.count -= removed;
-        slot.dead -= removed.min(slot.dead);
-        self.records -= removed;
+        self.dead -= removed;
         if prev != NIL && kept > 0 {
             let records = chunk.records;
             let before = self.chunks.get_mut(prev);
@@ -179,6 +171,7 @@ impl<T> HierarchicalWheel<T> {
         self.sweep.at = next;
         if slot.tail != NIL {
             slot.tail_len = self.chunks.get(slot.tail).len;
+            slot.before = count - removed + slot.first as usize - slot.tail_len as usize;
         }
         if slot.is_empty() {
             *slot = Slot::EMPTY;
