@@ -8,14 +8,19 @@
 //! they do not.
 
 mod advisories;
+mod asan;
 mod cargo;
 mod ci;
 mod counts;
 mod deps;
+mod fuzz;
 mod hygiene;
 mod licences;
+mod loom;
 mod metadata;
 mod needs;
+mod nightly;
+mod plots;
 mod report;
 mod sources;
 mod spdx;
@@ -41,6 +46,14 @@ cargo xtask CHORE
   test [ARGS]     release build of the `tourbillon` binary, then all tests and doc tests.
                   With ARGS (`-p tourbillon-cli`, a test's name) only those, through the same
                   runner: cargo-nextest when installed, else cargo test
+  loom            tests of threads against each other, every interleaving tried
+  asan            tests of `tourbillon-wheel` and `tourbillon` under AddressSanitizer; needs a
+                  nightly compiler
+  fuzz [--seconds N]
+                  random bytes as operations on the timer queues, for 30 seconds when nothing is
+                  said; needs a nightly compiler. `fuzz --replay FILE` runs one input again
+  plots [FILE]    draws docs/plots/*.svg from the JSON lines of the wheel bench, by default
+                  docs/plots/wheel.jsonl
   help            this text
 
 Tests find the programs they run in the environment: TOURBILLON_BIN (the release binary) and, for
@@ -69,6 +82,11 @@ fn main() -> ExitCode {
         ("clippy", []) => cargo::clippy(),
         ("doc", []) => cargo::doc(),
         ("test", args) => suite::run(args),
+        ("plots", []) => plots::run(None),
+        ("plots", [file]) => plots::run(Some(file)),
+        ("loom", []) => loom::run(),
+        ("asan", []) => asan::run(),
+        ("fuzz", args) => fuzz::run(args),
         _ => {
             eprintln!("cargo xtask: unknown chore `{}`\n\n{HELP}", args.join(" "));
             return ExitCode::from(2);

@@ -2,14 +2,17 @@
 //!
 //! One JSON object a line with `--json`, else a table. What was not measured is absent.
 
+mod allocator;
+mod comparison;
 mod report;
 mod service;
+mod wheel;
 
 use clap::{Parser, Subcommand};
 
 /// The one of the product, which is measured here.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 #[derive(Parser)]
 #[command(name = "tourbillon-bench", about = "Measures Tourbillon on this machine")]
@@ -22,14 +25,21 @@ struct Args {
 enum Bench {
     /// A real server on a temporary folder and a load client.
     Service(service::Options),
+    /// The timer queues and their peers, side by side on the same work.
+    Wheel(wheel::Options),
     /// The server that `service` starts; not for use by hand.
     #[command(name = "__serve", hide = true)]
     Serve(service::server::ServeArgs),
+    /// One measurement of `wheel`, in a process of its own; not for use by hand.
+    #[command(name = "__measure", hide = true)]
+    Measure(wheel::MeasureArgs),
 }
 
 fn main() -> anyhow::Result<()> {
     match Args::parse().bench {
         Bench::Service(options) => service::run(&options),
+        Bench::Wheel(options) => wheel::run(&options),
         Bench::Serve(args) => service::server::serve(&args),
+        Bench::Measure(args) => wheel::measure(&args),
     }
 }

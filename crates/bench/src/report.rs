@@ -1,6 +1,8 @@
-//! Rows of results: JSON lines, or a table at the end.
+//! Rows of results: JSON lines as they come, or a table at the end.
 
 use std::io::Write;
+
+use crate::comparison;
 
 /// Gathers measurements under one bench name.
 pub(crate) struct Report {
@@ -9,15 +11,16 @@ pub(crate) struct Report {
     rows: Vec<Row>,
 }
 
-struct Row {
-    subject: String,
-    n: u64,
-    metric: &'static str,
-    unit: &'static str,
-    rounds: usize,
-    median: f64,
-    min: f64,
-    max: f64,
+/// One metric of one subject.
+pub(crate) struct Row {
+    pub(crate) subject: String,
+    pub(crate) n: u64,
+    pub(crate) metric: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) rounds: usize,
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
 }
 
 impl Report {
@@ -25,14 +28,31 @@ impl Report {
         Report { bench, json, rows: Vec::new() }
     }
 
-    /// Adds a metric from one or more rounds; the median is the value.
+    /// Adds a metric of the product from one or more rounds; the median is the value.
     pub(crate) fn add(&mut self, n: u64, metric: &'static str, unit: &'static str, rounds: &[f64]) {
+        if let Some(median) = self.add_of("tourbillon", n, metric, unit, rounds)
+            && !self.json
+        {
+            eprintln!("  {metric} = {} {unit}", rounded(median));
+        }
+    }
+
+    /// The same for one of several subjects. Gives the median, or nothing without rounds: what was
+    /// not measured is absent.
+    pub(crate) fn add_of(
+        &mut self,
+        subject: &str,
+        n: u64,
+        metric: &'static str,
+        unit: &'static str,
+        rounds: &[f64],
+    ) -> Option<f64> {
         let mut sorted: Vec<f64> = rounds.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else { return };
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
         let median = sorted[sorted.len() / 2];
         let row = Row {
-            subject: "tourbillon".to_owned(),
+            subject: subject.to_owned(),
             n,
             metric,
             unit,
@@ -49,10 +69,9 @@ impl Report {
             });
             println!("{line}");
             let _ = std::io::stdout().flush();
-        } else {
-            eprintln!("  {metric} = {} {unit}", rounded(median));
         }
         self.rows.push(row);
+        Some(median)
     }
 
     /// Prints the table, unless JSON was asked for.
@@ -73,8 +92,16 @@ impl Report {
             );
         }
     }
+
+    /// Prints tables of subjects side by side, with their ratios to `base`, unless JSON was asked for.
+    pub(crate) fn finish_against(&self, base: &str) {
+        if !self.json {
+            print!("{}", comparison::tables(&self.rows, base));
+        }
+    }
 }
 
-fn rounded(value: f64) -> f64 {
+/// As many digits as a figure deserves.
+pub(crate) fn rounded(value: f64) -> f64 {
     if value.abs() >= 100.0 { value.round() } else { (value * 1000.0).round() / 1000.0 }
 }
