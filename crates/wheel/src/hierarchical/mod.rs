@@ -73,7 +73,7 @@ use sweep::Sweep;
 ///
 /// A timer is moved at most seven times before it fires, and mostly far less often. Any stretch
 /// of time in which nothing is due is crossed in a few steps, be it years. Levels take their
-/// memory (10 KiB each) when they are first used. The wheel holds at most 2^32 - 256 timers.
+/// memory (8 KiB each) when they are first used. The wheel holds at most 2^32 - 256 timers.
 ///
 /// [`next_deadline`](TimerQueue::next_deadline) takes constant time: each slot knows a bound on
 /// its earliest deadline, which is exact until a timer is cancelled, reset or (when a budget

@@ -1,10 +1,15 @@
 //! Sweeping: giving back the memory of records whose timers are gone.
 //!
 //! Cancelling a timer frees it at once but leaves its record in line, because taking that out
-//! would cost the cache misses that the layout avoids. When such dead records outnumber the
-//! timers, every cancellation pays for looking at a few records: a sweep goes around all slots, a
-//! chunk at a time, and closes the gaps it finds. So no operation ever sweeps more than a few
-//! chunks, and the dead stay within a small multiple of the living.
+//! would cost the cache misses that the layout avoids. When there are half as many dead records
+//! again as the slab has room for timers, every cancellation pays for looking at a few records: a
+//! sweep goes around all slots, a chunk at a time, and closes the gaps it finds. No operation
+//! sweeps more than a few chunks, and the dead take no more memory than the slab.
+//!
+//! The slab's room counts and not the timers in it: while all of many timers are cancelled one
+//! by one, most of the slab's pages stay until near the end, and sweeping meanwhile would be for
+//! nothing when the last one goes. Should the end be a few timers that stay, the last
+//! cancellations sweep many chunks each.
 
 use super::HierarchicalWheel;
 use super::chunks::CHUNK;
@@ -15,8 +20,8 @@ use crate::slab::NIL;
 /// Dead records that may be left whatever the number of timers.
 const LEAVE: usize = 4 * CHUNK;
 
-/// Chunks that one cancellation sweeps at most: some microseconds.
-const MOST: usize = 16;
+/// Chunks that one cancellation sweeps at most: some ten microseconds.
+const MOST: usize = 64;
 
 /// Where the sweep is.
 #[derive(Clone, Copy, Debug)]
@@ -180,5 +185,62 @@ impl<T> HierarchicalWheel<T> {
                 self.occupied &= !(1 << place.level());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Key, TimerQueue};
+    use alloc::vec::Vec;
+
+    /// A wheel of which all timers but each `keep`th are cancelled, in an order without pattern.
+    fn cancelled(timers: u64, keep: u64) -> HierarchicalWheel<u64> {
+        let mut wheel = HierarchicalWheel::new();
+        let keys: Vec<Key> =
+            (0..timers).map(|n| wheel.insert_at(n * 7919 % 3_600_000, n)).collect();
+        for n in 0..timers {
+            // A step prime to the number of timers visits each of them.
+            let n = n * 104_729 % timers;
+            if n % keep != 0 {
+                assert_eq!(wheel.cancel(keys[n as usize]), Some(n));
+            }
+        }
+        wheel.check_all();
+        wheel
+    }
+
+    /// netty#2541 and others, with survivors: when the last of the cancellations goes by, nobody
+    /// is left to pay for sweeping.
+    #[test]
+    fn a_survivor_does_not_keep_the_memory_of_the_others() {
+        let wheel = cancelled(300_000, 300_000);
+        assert_eq!(wheel.len(), 1);
+        assert!(wheel.dead <= 4 * wheel.capacity(), "{} dead records are kept", wheel.dead);
+        let wheel = cancelled(300_000, 1_000);
+        assert_eq!(wheel.len(), 300);
+        assert!(wheel.dead <= 4 * wheel.capacity(), "{} dead records are kept", wheel.dead);
+    }
+
+    #[test]
+    fn compacting_sweeps_everything() {
+        let mut wheel = cancelled(100_000, 10);
+        wheel.compact();
+        assert_eq!(wheel.dead, 0);
+        wheel.check_all();
+    }
+
+    #[test]
+    fn churn_keeps_the_dead_within_the_memory_that_is_held() {
+        let mut wheel = HierarchicalWheel::new();
+        let mut keys: Vec<Key> =
+            (0..5_000).map(|n| wheel.insert_at(30_000 + n % 30_000, n)).collect();
+        for n in 0..200_000u64 {
+            let at = (n * 104_729 % 5_000) as usize;
+            assert!(wheel.cancel(keys[at]).is_some());
+            keys[at] = wheel.insert_at(30_000 + n * 31 % 30_000, n);
+            assert!(wheel.dead <= 2 * wheel.capacity() + LEAVE, "{} dead", wheel.dead);
+        }
+        wheel.check_all();
     }
 }
