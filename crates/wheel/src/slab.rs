@@ -78,13 +78,13 @@ impl State {
     /// One item more, and what is the first vacant entry then.
     #[inline]
     const fn add(self, free: u16) -> Self {
-        Self((self.0 & !(FULL as u32)) + Self::ONE | free as u32)
+        Self(((self.0 & !(FULL as u32)) + Self::ONE) | free as u32)
     }
 
     /// One item less; its entry is the first vacant one.
     #[inline]
     const fn sub(self, free: u16) -> Self {
-        Self((self.0 & !(FULL as u32)) - Self::ONE | free as u32)
+        Self(((self.0 & !(FULL as u32)) - Self::ONE) | free as u32)
     }
 }
 
