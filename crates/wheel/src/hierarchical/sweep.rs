@@ -202,7 +202,7 @@ mod tests {
         for n in 0..timers {
             // A step prime to the number of timers visits each of them.
             let n = n * 104_729 % timers;
-            if n % keep != 0 {
+            if !n.is_multiple_of(keep) {
                 assert_eq!(wheel.cancel(keys[n as usize]), Some(n));
             }
         }
