@@ -325,7 +325,9 @@ impl World {
             Act::InboxPoll => self.inbox_poll(),
             Act::Calm => {
                 if self.closing {
-                    // The node that is being stopped stops first.
+                    // The node that is being stopped stops first, and waits for no batch: once all
+                    // is calm nothing crashes any more, and it would start nothing for ever.
+                    self.crash_at_commit = true;
                     self.act(Act::Crash);
                 }
                 self.log(|| "calm".into());
