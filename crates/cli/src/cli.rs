@@ -3,8 +3,8 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    at, completions, config, cron, every, export, import, in_, nodes, prune, queue, schedule,
-    serve, stats, task, top, workers,
+    at, calendar, completions, config, cron, every, export, import, in_, nodes, prune, queue,
+    schedule, serve, stats, task, top, workers,
 };
 
 /// Run work later, and make sure that it happens.
@@ -51,6 +51,9 @@ pub(crate) enum Command {
     /// Schedules: when to create which task.
     #[command(subcommand)]
     Schedule(schedule::Schedule),
+    /// Calendars: days on which schedules do not run.
+    #[command(subcommand)]
+    Calendar(calendar::Calendar),
     /// Queues: limits, pause, purge.
     #[command(subcommand)]
     Queue(queue::Queue),

@@ -4,10 +4,12 @@
 //! nothing to show, 2 wrong use; results go to standard output and everything else to standard
 //! error; a reader that goes away ends the command quietly. Deliberately absent: scheduling itself.
 
+mod calendar;
 mod cli;
 mod commands;
 mod connect;
 mod crontab;
+mod documents;
 mod exit;
 mod output;
 mod progress;

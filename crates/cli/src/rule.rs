@@ -21,10 +21,10 @@ pub(crate) struct RuleArgs {
     /// With a fixed delay after the previous run has ended.
     #[arg(long, value_name = "DURATION", group = "rule")]
     pub(crate) fixed_delay: Option<Duration>,
-    /// Every so many days, weeks, months or years, such as "1 month".
+    /// Every so many days, weeks, months, quarters or years, such as "1 month".
     #[arg(long, value_name = "PERIOD", group = "rule")]
     pub(crate) calendar: Option<String>,
-    /// With --calendar: the day, a number or last_business_day.
+    /// With --calendar: the day of the month (1 to 31) or week (1, Monday, to 7), or last_business_day.
     #[arg(long, value_name = "DAY", requires = "calendar")]
     pub(crate) on: Option<String>,
     /// With --calendar: the time of day, such as 02:00.

@@ -3,7 +3,8 @@
 use tourbillon_schedule as schedule;
 use tourbillon_schedule::{Calendar, CronExpr, Error, Micros, Rule, Timing, Zone};
 use tourbillon_wire::{
-    Dialect, Duration, Fold, Gap, MonthEnd, NewSchedule, Occurrence, On, Timestamp,
+    Dialect, Duration, Fold, Gap, LeftOut, MonthEnd, NewSchedule, Occurrence, On, Preview,
+    Timestamp,
 };
 
 use crate::exit::usage;
@@ -65,19 +66,34 @@ fn micros(duration: Duration) -> Micros {
     Micros::try_from(duration.as_micros()).unwrap_or(Micros::MAX)
 }
 
-/// The next `n` occurrences strictly after an instant. A fixed delay has one: what follows depends
-/// on how long runs take.
-pub(crate) fn occurrences(timing: &Timing, after: Timestamp, n: usize) -> Vec<Occurrence> {
-    let n = if timing.rule().delay().is_some() { n.min(1) } else { n };
-    timing
-        .occurrences_after(after.as_micros())
-        .take(n)
-        .map(|occurrence| Occurrence {
-            at: Timestamp::from_micros(occurrence.due),
-            logical_time: (occurrence.due != occurrence.logical)
-                .then(|| Timestamp::from_micros(occurrence.logical)),
-            local: timing.local(occurrence.due),
-            why: occurrence.why.to_string(),
-        })
-        .collect()
+/// The next `n` occurrences strictly after an instant, with what calendars leave out; `calendars` are
+/// their names, in the timing's order. A fixed delay has one: what follows depends on how long runs
+/// take.
+pub(crate) fn preview(
+    timing: &Timing,
+    calendars: &[String],
+    after: Timestamp,
+    n: usize,
+) -> Preview {
+    let found = timing.preview(after.as_micros(), n);
+    let left_out = |runs: &[schedule::LeftOut]| -> Vec<LeftOut> {
+        let shown = runs.iter().map(|run| LeftOut {
+            from: Timestamp::from_micros(run.first),
+            to: Timestamp::from_micros(run.last),
+            local: timing.local(run.first),
+            count: run.count,
+            calendar: calendars.get(run.calendar).cloned().unwrap_or_default(),
+            why: run.reason.to_string(),
+        });
+        shown.collect()
+    };
+    let items = found.items.iter().map(|item| Occurrence {
+        at: Timestamp::from_micros(item.occurrence.due),
+        logical_time: (item.occurrence.due != item.occurrence.logical)
+            .then(|| Timestamp::from_micros(item.occurrence.logical)),
+        local: timing.local(item.occurrence.due),
+        why: item.occurrence.why.to_string(),
+        left_out: left_out(&item.left_out),
+    });
+    Preview { items: items.collect(), left_out: left_out(&found.left_out) }
 }

@@ -180,6 +180,11 @@ async fn a_problem_is_one_clear_line() {
             "2026-01-02T00:00:00Z",
         ],
         &["schedule", "preview", "s"],
+        &["calendar", "list"],
+        &["calendar", "show", "c"],
+        &["calendar", "put", "c", "--weekday", "sun"],
+        &["calendar", "delete", "c"],
+        &["export", "calendars"],
         &["queue", "list"],
         &["queue", "set", "q", "--concurrency", "1"],
         &["queue", "purge", "q", "--yes"],
@@ -385,6 +390,174 @@ async fn schedules_are_applied_all_or_none_read() {
         "{}",
         got.err
     );
+}
+
+fn calendar(name: &str) -> Value {
+    json!({"name": name, "namespace": "default", "dates": ["2026-10-01"], "weekdays": ["sat", "sun"],
+        "ranges": [{"from": "2027-01-01", "to": "2027-01-03"}], "used_by": ["daily", "weekly"],
+        "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-02T00:00:00Z", "version": 3})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calendars_are_put_from_options_and_files_listed_shown_and_removed() {
+    let server = serve(|seen| {
+        if seen.line.starts_with("DELETE") && seen.line.ends_with("/used") {
+            return problem(409, "in_use");
+        }
+        match seen.line.as_str() {
+            "GET /v1/calendars?limit=100" => {
+                (200, json!({"items": [calendar("a")], "next_cursor": "next"}))
+            }
+            line if line.starts_with("GET /v1/calendars?") => {
+                (200, json!({"items": [calendar("b")]}))
+            }
+            line if line.starts_with("DELETE") => (204, Value::String(String::new())),
+            line => (200, calendar(line.rsplit('/').next().unwrap())),
+        }
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let ics = "BEGIN:VEVENT\nDTSTART:20261225\nEND:VEVENT\n";
+    let (ics_file, json_file) =
+        (file("x.ics", ics), file("x.json", r#"{"name": "other", "dates": ["2026-01-01"]}"#));
+    let got = server.run(&[
+        "calendar",
+        "put",
+        "cn",
+        "--date",
+        "2026-10-01,2026-10-02",
+        "--range",
+        "2027-01-01..2027-01-03",
+        "--weekday",
+        "sat,sun",
+    ]);
+    assert_eq!(got.status, 0, "{}", got.err);
+    assert_eq!(got.out, "calendar cn stored, version 3; 2 schedules are planned by it\n");
+    assert_eq!(server.run(&["calendar", "put", "us", &ics_file]).status, 0);
+    let got = server.run(&["calendar", "put", "eu", &json_file, "--weekday", "mon", "--json"]);
+    assert_eq!((got.status, &got.json()[0]["name"]), (0, &json!("eu")));
+    assert_eq!(run_with(server.command(&["calendar", "put", "in", "-"]), ics).status, 0);
+    let bodies: Vec<Value> =
+        server.seen().iter().map(|s| serde_json::from_str(&s.body).unwrap()).collect();
+    assert_eq!(
+        bodies,
+        [
+            json!({"dates": ["2026-10-01", "2026-10-02"], "weekdays": ["sat", "sun"],
+                "ranges": [{"from": "2027-01-01", "to": "2027-01-03"}]}),
+            json!({"ics": ics}),
+            json!({"dates": ["2026-01-01"], "weekdays": ["mon"]}),
+            json!({"ics": ics}),
+        ]
+    );
+    assert_eq!(server.lines()[0], "PUT /v1/calendars/cn");
+    let sent = server.lines().len();
+    for args in [
+        &["calendar", "put", "x"][..],
+        &["calendar", "put", "x", "--date", "2026-02-30"],
+        &["calendar", "put", "x", "--range", "2026-01-01"],
+        &["calendar", "put", "x", "--range", "2026-01-02..2026-01-01"],
+        &["calendar", "put", "x", "--weekday", "someday"],
+        &["calendar", "delete"],
+    ] {
+        let got = server.run(args);
+        assert_eq!((got.status, got.out.as_str()), (2, ""), "{args:?}: {}", got.err);
+    }
+    assert_eq!(server.lines().len(), sent, "found before anything is sent");
+
+    let got = server.run(&["calendar", "list"]);
+    assert_eq!(got.status, 0, "{}", got.err);
+    let names: Vec<&str> =
+        got.out.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(names, ["NAME", "a", "b"], "through both pages");
+    let got = server.run(&["calendar", "show", "a"]);
+    for part in ["2027-01-01 to 2027-01-03", "daily, weekly", "sat, sun", "next days"] {
+        assert!(got.out.contains(part), "{part}: {}", got.out);
+    }
+    let got = server.run(&["calendar", "delete", "a", "b"]);
+    assert_eq!((got.status, got.out.as_str()), (0, "calendar a removed\ncalendar b removed\n"));
+    let got = server.run(&["calendar", "remove", "used"]);
+    assert_eq!((got.status, got.err.starts_with("error: in_use")), (1, true), "{}", got.err);
+
+    // What is exported can be applied again.
+    let exported = server.run(&["export", "calendars"]);
+    assert_eq!((exported.status, exported.out.lines().count()), (0, 2), "{}", exported.err);
+    let got = run_with(server.command(&["calendar", "apply", "-"]), &exported.out);
+    assert_eq!((got.status, got.out.lines().count()), (0, 2), "{}", got.err);
+    let applied: Value = serde_json::from_str(&server.seen().last().unwrap().body).unwrap();
+    assert_eq!(applied["ranges"], calendar("b")["ranges"]);
+    assert!(applied.get("version").is_none() && applied.get("used_by").is_none());
+    let dry = run_with(server.command(&["calendar", "apply", "-", "--dry-run"]), &exported.out);
+    assert!(dry.out.starts_with("calendar a would be stored"), "{}", dry.out);
+    let got = run_with(server.command(&["calendar", "apply", "-"]), r#"{"dates": []}"#);
+    assert!(got.status == 1 && got.err.contains("name"), "{}", got.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_names_calendars_and_a_preview_sends_those_from_files() {
+    let server = serve(|seen| {
+        if seen.line.contains("preview") {
+            return (
+                200,
+                json!({"items": [], "left_out": [{"from": "2026-01-04T09:00:00Z",
+                "to": "2026-01-11T09:00:00Z", "local": "2026-01-04T09:00:00+00:00[UTC]", "count": 2,
+                "calendar": "holidays", "why": "every sun"}]}),
+            );
+        }
+        match seen.line.starts_with("GET") {
+            true => problem(404, "not_found"),
+            false => (201, schedule("s")),
+        }
+    })
+    .await;
+    let add = [
+        "schedule",
+        "add",
+        "s",
+        "--calendar",
+        "1 quarter",
+        "--on",
+        "last_business_day",
+        "--at-time",
+        "18:30",
+        "--exclude",
+        "holidays",
+        "--exclude",
+        "weekend",
+        "--worker",
+    ];
+    assert_eq!(server.run(&add).status, 0);
+    let body: Value = serde_json::from_str(&server.seen().last().unwrap().body).unwrap();
+    assert_eq!(body["exclude"], json!(["holidays", "weekend"]));
+    assert_eq!(
+        body["calendar"],
+        json!({"every": "1 quarter", "on": "last_business_day", "at": "18:30"})
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.json");
+    std::fs::write(&path, r#"{"weekdays": ["mon"]}"#).unwrap();
+    let preview = [
+        "schedule",
+        "preview",
+        "--cron",
+        "0 9 * * sun",
+        "--exclude",
+        "holidays",
+        "--exclude-file",
+        path.to_str().unwrap(),
+    ];
+    let got = server.run(&preview);
+    let body: Value = serde_json::from_str(&server.seen().last().unwrap().body).unwrap();
+    assert_eq!(body["schedule"]["exclude"], json!(["holidays", "mine"]));
+    assert_eq!(body["calendars"], json!([{"name": "mine", "weekdays": ["mon"]}]));
+    assert_eq!((got.status, got.out.as_str()), (1, ""));
+    let told =
+        "2026-01-04T09:00:00Z left out by holidays: every sun (2 times until 2026-01-11T09:00:00Z)";
+    assert!(got.err.contains(told), "{}", got.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]

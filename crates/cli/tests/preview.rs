@@ -159,6 +159,74 @@ fn a_wrong_rule_names_field_and_position() {
     assert_eq!(both.status, 2, "{}", both.err);
 }
 
+/// A file in a folder that goes with the test.
+fn file(folder: &tempfile::TempDir, name: &str, text: &str) -> String {
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn calendars_from_files_leave_days_out_and_it_is_said_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let weekend = file(&folder, "weekend.json", r#"{"weekdays": ["sat", "sun"]}"#);
+    let ics = "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:National Day\r\nDTSTART;VALUE=DATE:20261001\r\n\
+               DTEND;VALUE=DATE:20261008\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+    let holidays = file(&folder, "holidays.ics", ics);
+    let rule =
+        ["schedule", "preview", "--calendar", "day", "--at-time", "09:00", "--tz", "Asia/Shanghai"];
+    let span = ["--after", "2026-09-30T02:00:00Z", "-n", "3"];
+    let files = ["--exclude-file", &holidays, "--exclude-file", &weekend];
+    let got = run(&[&rule[..], &span, &files].concat());
+    assert_eq!(
+        got.out,
+        "AT                    LOCAL                                     WHY\n\
+         2026-10-01T01:00:00Z  2026-10-01T09:00:00+08:00[Asia/Shanghai]  left out by holidays: 2026-10-01 to 2026-10-07 (7 times until 2026-10-07T01:00:00Z)\n\
+         2026-10-08T01:00:00Z  2026-10-08T09:00:00+08:00[Asia/Shanghai]  normal\n\
+         2026-10-09T01:00:00Z  2026-10-09T09:00:00+08:00[Asia/Shanghai]  normal\n\
+         2026-10-10T01:00:00Z  2026-10-10T09:00:00+08:00[Asia/Shanghai]  left out by weekend: every sat\n\
+         2026-10-11T01:00:00Z  2026-10-11T09:00:00+08:00[Asia/Shanghai]  left out by weekend: every sun\n\
+         2026-10-12T01:00:00Z  2026-10-12T09:00:00+08:00[Asia/Shanghai]  normal\n",
+        "{}",
+        got.err
+    );
+    // Machine-readable lines are occurrences, each with what was left out before it.
+    let got = run(&[&rule[..], &span, &files, &["--json"]].concat());
+    let lines = got.json();
+    let at: Vec<&str> = lines.iter().map(|o| o["at"].as_str().unwrap()).collect();
+    assert_eq!(at, ["2026-10-08T01:00:00Z", "2026-10-09T01:00:00Z", "2026-10-12T01:00:00Z"]);
+    assert_eq!(lines[0]["left_out"][0]["calendar"], "holidays");
+    assert_eq!(
+        (lines[0]["left_out"][0]["count"].as_u64(), lines[1].get("left_out")),
+        (Some(7), None)
+    );
+    assert_eq!((got.status, got.err.as_str()), (0, ""));
+    // A rule without a day left is nothing to show, and why.
+    let never = ["schedule", "preview", "--cron", "0 9 * * sun", "--exclude-file", &weekend];
+    for json in [&[][..], &["--json"]] {
+        let got = run(&[&never[..], json].concat());
+        assert_eq!((got.status, got.out.as_str()), (1, ""));
+        assert!(got.err.contains("left out by weekend: every sun"), "{}", got.err);
+    }
+    // What is wrong is wrong use, with the file and the field.
+    let wrong = file(&folder, "wrong.json", r#"{"dates": ["2026-13-01"]}"#);
+    let twin = file(&folder, "twin.json", r#"{"name": "weekend"}"#);
+    for (files, part) in [
+        (vec![wrong.as_str()], "dates[0]"),
+        (vec![weekend.as_str(), twin.as_str()], "another calendar is called weekend"),
+    ] {
+        let files: Vec<&str> = files.iter().flat_map(|file| ["--exclude-file", *file]).collect();
+        let got = run(&[&rule[..], &files].concat());
+        assert_eq!((got.status, got.out.as_str()), (2, ""), "{}", got.err);
+        assert!(got.err.contains(part), "{}", got.err);
+    }
+    let unknown = file(&folder, "unknown.json", r#"{"days": []}"#);
+    let got = run(&[&rule[..], &["--exclude-file", &unknown]].concat());
+    assert!(got.status == 1 && got.err.contains("days"), "{}", got.err);
+    let got = run(&[&rule[..], &["--exclude-file", "/nonexistent"]].concat());
+    assert!(got.status == 1 && got.err.contains("cannot read /nonexistent"), "{}", got.err);
+}
+
 const CRONTAB: &str = "\
 MAILTO=ops@example.com
 CRON_TZ=America/New_York

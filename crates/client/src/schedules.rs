@@ -1,8 +1,8 @@
 //! Schedules and the calendars they name.
 
 use tourbillon_wire::{
-    BackfillReply, BackfillRequest, Calendar, NewSchedule, Page, Preview, PreviewQuery,
-    PreviewRequest, Schedule, ScheduleListQuery, TriggerReply,
+    BackfillReply, BackfillRequest, Calendar, NewCalendar, NewSchedule, Page, Preview,
+    PreviewQuery, PreviewRequest, Schedule, ScheduleListQuery, TriggerReply,
 };
 
 use crate::transport::Repeat;
@@ -78,9 +78,12 @@ impl Client {
         self.post(&["v1", "schedules", "preview"], Repeat::Safe).json(request)?.read().await
     }
 
-    /// All calendars.
-    pub async fn calendars(&self) -> Result<Page<Calendar>, ClientError> {
-        self.get(&["v1", "calendars"]).read().await
+    /// A page of calendars. The client's namespace is used, not the query's.
+    pub async fn calendars(
+        &self,
+        query: &ScheduleListQuery,
+    ) -> Result<Page<Calendar>, ClientError> {
+        self.get(&["v1", "calendars"]).query(query)?.read().await
     }
 
     /// A calendar by name.
@@ -92,7 +95,7 @@ impl Client {
     pub async fn put_calendar(
         &self,
         name: &str,
-        calendar: &Calendar,
+        calendar: &NewCalendar,
     ) -> Result<Calendar, ClientError> {
         self.put(&["v1", "calendars", name]).json(calendar)?.read().await
     }

@@ -6,10 +6,12 @@
 use tourbillon_store::queries::Located;
 use tourbillon_store::schedule::Cursor;
 use tourbillon_store::{
-    AttemptOutcome, AttemptToken, Done, Edge, Epoch, NewTask, OpenAttempt, Output, Partition,
-    QueueId, QueueRecord, Rank, Refusal, Reloaded, ScheduleRecord, Seq, Shard, Span, State,
-    StoreError, Stub, Task, TaskId, TaskSpec, Time, Unit, UnitResult,
+    AttemptOutcome, AttemptToken, Done, Edge, Epoch, NamespaceId, NewTask, OpenAttempt, Output,
+    Partition, QueueId, QueueRecord, Rank, Refusal, Reloaded, ScheduleRecord, Seq, Shard, Span,
+    State, StoreError, Stub, Task, TaskId, TaskSpec, Time, Unit, UnitResult,
 };
+
+use crate::calendars::Calendar;
 
 /// The two clocks an event is judged by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +40,18 @@ pub enum Event {
     /// These queues are as given: at start, after a creation, and never older than what the
     /// engine wrote itself.
     Queues(Vec<QueueRecord>),
+    /// These exclusion calendars are as given: before a lease is gained all of them, then what
+    /// changed. Schedules that name one are planned anew; an older one than is known is passed over.
+    Calendars(Vec<Calendar>),
+    /// An exclusion calendar was removed at this version. No schedule names it.
+    CalendarRemoved {
+        /// Its namespace.
+        namespace: NamespaceId,
+        /// Its name.
+        name: String,
+        /// The version it had.
+        version: u64,
+    },
     /// A shard is held from now on, under a new epoch, until `until`.
     LeaseGained {
         /// The shard.
@@ -180,7 +194,7 @@ pub enum Request {
         /// The task as it was read.
         at: Located,
         /// Its namespace.
-        namespace: tourbillon_store::NamespaceId,
+        namespace: NamespaceId,
         /// When.
         due: Time,
     },
@@ -205,6 +219,9 @@ pub enum Request {
         /// Whether it is to be paused.
         paused: bool,
     },
+    /// Answer [`Answer::Done`] when every schedule held here has its next occurrence by the calendars
+    /// told before, durably.
+    AwaitCalendars,
     /// Run a schedule's task now, beside its plan.
     TriggerSchedule {
         /// Its shard.

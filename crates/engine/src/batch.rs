@@ -54,8 +54,8 @@ pub(crate) enum Ticket {
     Redrive { reply: ReplyId },
     /// A queue; one that is being paused does not start anything meanwhile.
     Queue { reply: ReplyId, pausing: Option<QueueId> },
-    /// A schedule.
-    Schedule { reply: ReplyId, uid: u128, planned: Option<Planned> },
+    /// A schedule; nobody waits when it was planned anew by the engine itself.
+    Schedule { reply: Option<ReplyId>, uid: u128, planned: Option<Planned> },
 }
 
 /// An occurrence that a unit inserts, to be taken in when it is committed.
@@ -152,6 +152,16 @@ impl Batches {
             self.reloads.push(shard);
         }
         must_wait
+    }
+
+    /// The schedules of which something is being written.
+    pub(crate) fn schedules(&self) -> impl Iterator<Item = u128> {
+        let waiting = self.outbox.iter().chain(&self.waiting).map(|(_, ticket)| ticket);
+        let flying = self.flight.iter().flat_map(|flight| &flight.tickets);
+        waiting.chain(flying).filter_map(|ticket| match ticket {
+            Ticket::Schedule { uid, .. } => Some(*uid),
+            _ => None,
+        })
     }
 
     pub(crate) fn ask_later(&mut self, later: Later) {
@@ -520,7 +530,9 @@ impl Engine {
                     }
                     _ => Answer::Changed,
                 };
-                self.answer(reply, answer);
+                if let Some(reply) = reply {
+                    self.answer(reply, answer);
+                }
                 stale.extend(shards);
             }
             Ticket::Close { reply, .. } => {
@@ -592,13 +604,12 @@ impl Ticket {
     fn reply(&self) -> Option<ReplyId> {
         match self {
             Ticket::Nobody | Ticket::Spill(_) | Ticket::TakeIn { .. } | Ticket::Task { .. } => None,
-            Ticket::Close { reply, .. } => *reply,
+            Ticket::Close { reply, .. } | Ticket::Schedule { reply, .. } => *reply,
             Ticket::Accept { reply, .. }
             | Ticket::CloseAway { reply, .. }
             | Ticket::Edit { reply, .. }
             | Ticket::Redrive { reply }
-            | Ticket::Queue { reply, .. }
-            | Ticket::Schedule { reply, .. } => Some(*reply),
+            | Ticket::Queue { reply, .. } => Some(*reply),
         }
     }
 }

@@ -14,6 +14,7 @@ use tourbillon_wheel::{Budget, HierarchicalWheel, Key, Snapshot, TimerQueue};
 use crate::api::{Answer, CallId, Effect, Event, Now, ReplyId, Unavailable};
 use crate::attempt::Running;
 use crate::batch::Batches;
+use crate::behind::Behind;
 use crate::config::EngineConfig;
 use crate::occurrence::Schedules;
 use crate::part::{Part, Share};
@@ -101,6 +102,7 @@ pub struct Engine {
     pub(crate) next_fetch: Option<CallId>,
     pub(crate) batches: Batches,
     pub(crate) schedules: Schedules,
+    pub(crate) behind: Behind,
     pub(crate) workers: Workers,
     pub(crate) tally: Tally,
     pub(crate) effects: Vec<Effect>,
@@ -175,6 +177,7 @@ impl Engine {
             next_fetch: None,
             batches: Batches::default(),
             schedules: Schedules::default(),
+            behind: Behind::default(),
             workers: Workers::default(),
             tally: Tally::new(cfg.max_kinds),
             effects: Vec::new(),
@@ -207,6 +210,7 @@ impl Engine {
         self.start_ready();
         self.give_memory_back();
         self.load_windows();
+        self.plan_behind();
         self.flush();
         std::mem::take(&mut self.effects)
     }
@@ -215,6 +219,10 @@ impl Engine {
         match event {
             Event::Tick | Event::ClockStepped => {}
             Event::Queues(queues) => queues.into_iter().for_each(|q| self.set_queue(q)),
+            Event::Calendars(calendars) => self.set_calendars(calendars),
+            Event::CalendarRemoved { namespace, name, version } => {
+                self.behind.calendars.remove(namespace, &name, version);
+            }
             Event::LeaseGained { shard, epoch, until } => self.lease_gained(shard, epoch, until),
             Event::LeaseRenewed { shard, until } => self.lease_renewed(shard, until),
             Event::LeaseLost { shard } => self.lease_lost(shard),
@@ -241,7 +249,7 @@ impl Engine {
 
     /// When the engine wants [`Event::Tick`] if nothing else happens before: store time.
     pub fn next_wake(&self) -> Option<Time> {
-        if self.wheel_behind || !self.flagged.is_empty() {
+        if self.wheel_behind || !self.flagged.is_empty() || self.has_behind_to_plan() {
             return Some(self.now.store);
         }
         let timer = self.wheel.next_deadline().map(|tick| self.time_of(tick));

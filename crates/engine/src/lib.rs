@@ -23,16 +23,19 @@
 //! `api` is what goes in and out; `engine` holds the state and the order of a step; `window`
 //! cascades the store into the wheel; `ready` picks what starts; `attempt` is an attempt's life;
 //! `batch` gathers writes and takes their outcomes; `request` serves clients; `occurrence`
-//! keeps schedules; `worker` serves claims; `tally` counts for the statistics; `part` is one
+//! keeps schedules, `plan` says what comes next, `behind` plans them anew when `calendars` change; `worker` serves claims; `tally` counts for the statistics; `part` is one
 //! partition and its limits.
 
 pub mod api;
 mod attempt;
 mod batch;
+mod behind;
+pub mod calendars;
 pub mod config;
 mod engine;
 mod occurrence;
 mod part;
+mod plan;
 mod ready;
 mod request;
 mod rng;

@@ -13,18 +13,19 @@ use tourbillon_store::schedule::{Cursor, LiveOccurrence, Misfire, NextOccurrence
 use tourbillon_store::task::{ScheduleLink, SkippedRun};
 use tourbillon_store::time::SECOND;
 use tourbillon_store::{
-    NewTask, Partition, ScheduleRecord, Seq, Shard, State, Stub, Task, TaskId, TaskSpec, Time,
-    Unit, Write,
+    NamespaceId, NewTask, Partition, ScheduleRecord, Seq, Shard, State, Stub, Task, TaskId,
+    TaskSpec, Time, Unit, Write,
 };
 
 use crate::api::{Answer, ReplyId, Request, ScheduleView, Unavailable};
 use crate::attempt::Stage;
 use crate::batch::{Planned, Ticket};
 use crate::engine::{Engine, Line, Place};
-use crate::timing::{compile, occurrence_id};
+use crate::plan::{Bounds, Taken, next_of};
+use crate::timing::{compile_in, occurrence_id};
 
 /// The origin of planned occurrences.
-const PLAN: &str = "plan";
+pub(crate) const PLAN: &str = "plan";
 /// Occurrences of a cron rule counted one by one for a record of skipped ones.
 const COUNT_MAX: u64 = 100_000;
 /// Requests about one schedule that may wait for its writes.
@@ -35,15 +36,14 @@ const DEFERRED_MAX: usize = 64;
 pub(crate) struct Schedules {
     by_uid: FxHashMap<u128, Schedule>,
     by_task: FxHashMap<Seq, u128>,
-    /// Logical times that the store has already, found when planning ran into them (after a
-    /// step of the clock back and an edit): planning goes on after them.
-    taken: FxHashMap<u128, i64>,
+    /// Kept beside the schedules, which are read again when planning runs into a time.
+    taken: FxHashMap<u128, Taken>,
 }
 
 #[derive(Debug)]
-struct Schedule {
-    record: ScheduleRecord,
-    timing: Timing,
+pub(crate) struct Schedule {
+    pub(crate) record: ScheduleRecord,
+    pub(crate) timing: Timing,
     live: Vec<Live>,
     /// The waiting occurrence waits for the previous run to end.
     parked: bool,
@@ -52,9 +52,8 @@ struct Schedule {
     /// Units about it that are not committed yet.
     unsettled: u32,
     deferred: Line<(ReplyId, Request)>,
-    deleted: bool,
-    /// Nothing up to here is planned: it is in the store already.
-    taken: i64,
+    pub(crate) deleted: bool,
+    taken: Taken,
 }
 
 /// A live task of a schedule.
@@ -80,6 +79,27 @@ impl Schedules {
     pub(crate) fn of(&self, seq: Seq) -> Option<u128> {
         self.by_task.get(&seq).copied()
     }
+
+    /// Whether a schedule is held here.
+    pub(crate) fn knows(&self, uid: u128) -> bool {
+        self.by_uid.contains_key(&uid)
+    }
+
+    /// A schedule that is held here.
+    pub(crate) fn get_mut(&mut self, uid: u128) -> Option<&mut Schedule> {
+        self.by_uid.get_mut(&uid)
+    }
+
+    /// The schedules that name an exclusion calendar, in order.
+    pub(crate) fn naming(&self, namespace: NamespaceId, calendar: &str) -> Vec<u128> {
+        let names = |s: &Schedule| {
+            s.record.namespace == namespace && s.record.doc.exclude.iter().any(|n| n == calendar)
+        };
+        let named = self.by_uid.iter().filter(|(_, s)| names(s));
+        let mut uids: Vec<u128> = named.map(|(uid, _)| *uid).collect();
+        uids.sort_unstable();
+        uids
+    }
 }
 
 impl Schedule {
@@ -98,12 +118,35 @@ impl Schedule {
 
     /// The next occurrence after `after`, unless it is paused or has run often enough.
     fn next(&self, after: i64) -> Option<(Time, Time)> {
-        let doc = &self.record.doc;
-        if self.record.paused || doc.max_runs.is_some_and(|max| self.record.cursor.created >= max) {
-            return None;
+        let Cursor { next: waiting, created, .. } = self.record.cursor;
+        let leaves = waiting.map(|waiting| waiting.logical);
+        let bounds = Bounds { until: i64::MIN, leaves, stays: None };
+        next_of(&self.record, &self.timing, created, &self.taken, bounds, after)
+    }
+
+    /// What takes the place of the waiting occurrence under another document, pause or timing: the next
+    /// after `after`, and the planned occurrences so far without the one that waits.
+    pub(crate) fn planned_anew(
+        &self,
+        record: &ScheduleRecord,
+        timing: &Timing,
+        after: i64,
+    ) -> (Option<(Time, Time)>, u64) {
+        let Cursor { next: waiting, last, .. } = self.record.cursor;
+        // It is planned anew and counts once.
+        let created = record.cursor.created.saturating_sub(u64::from(waiting.is_some()));
+        let stays = waiting.filter(|_| self.waiting().is_some()).map(|w| w.logical);
+        let until = last.map_or(i64::MIN, |last| last.0);
+        let next_from = |until| {
+            let bounds = Bounds { until, leaves: None, stays };
+            next_of(record, timing, created, &self.taken, bounds, after)
+        };
+        // The one that stays may be of a time before the last one's, when the clock went back.
+        let early = stays.filter(|stays| stays.0 <= until).and_then(|w| next_from(w.0 - 1));
+        match early.filter(|(logical, _)| Some(*logical) == stays) {
+            Some(stays) => (Some(stays), created),
+            None => (next_from(until), created),
         }
-        let after = if self.is_delay() { after } else { after.max(self.taken) };
-        self.timing.next_after(after).map(|o| (Time(o.logical), Time(o.due).ceil_milli()))
     }
 
     /// Of what is missed at `now`, the occurrence that is to run next (it may lie ahead).
@@ -174,7 +217,10 @@ impl Engine {
         for (record, live) in found {
             // A document that this version cannot read keeps its waiting task, and moves on
             // no further; the console shows it.
-            let Ok(timing) = compile(&record.doc, &record.name) else { continue };
+            let Ok(timing) = self.timing_of(&record) else {
+                self.behind.left_out(&record);
+                continue;
+            };
             let uid = record.uid;
             let live: Vec<Live> = live
                 .into_iter()
@@ -189,18 +235,22 @@ impl Engine {
             for l in &live {
                 self.schedules.by_task.insert(l.seq, uid);
             }
-            let taken = self.schedules.taken.get(&uid).copied();
+            let taken = self.schedules.taken.get(&uid).cloned();
             let mut schedule = Schedule::new(record, timing, live);
-            schedule.taken = taken.unwrap_or(i64::MIN);
+            schedule.taken = taken.unwrap_or_default();
             self.schedules.by_uid.insert(uid, schedule);
+            self.look_if_behind(uid);
         }
+    }
+
+    fn timing_of(&self, record: &ScheduleRecord) -> Result<Timing, String> {
+        compile_in(&record.doc, &record.name, record.namespace, &self.behind.calendars)
     }
 
     /// An occurrence was planned that exists already.
     pub(crate) fn occurrence_taken(&mut self, uid: u128, link: Option<&ScheduleLink>) {
         let Some(link) = link.filter(|l| l.origin == PLAN) else { return };
-        let taken = self.schedules.taken.entry(uid).or_insert(i64::MIN);
-        *taken = (*taken).max(link.logical.0);
+        self.schedules.taken.entry(uid).or_default().add(link.logical);
     }
 
     pub(crate) fn forget_schedules(&mut self, shard: Shard) {
@@ -212,6 +262,7 @@ impl Engine {
             .map(|(uid, _)| *uid)
             .collect();
         for uid in uids {
+            self.behind.forget(uid);
             let Some(schedule) = self.schedules.by_uid.remove(&uid) else { continue };
             for (reply, _) in schedule.deferred {
                 self.refuse(reply, Unavailable::NotOwner);
@@ -399,7 +450,13 @@ impl Engine {
         });
         let record = &mut schedule.record;
         let created = record.cursor.created + u64::from(next.is_some());
-        let cursor = Cursor { next, created };
+        let calendars = self.behind.calendars.stamp(record.namespace, &record.doc.exclude);
+        // What was cancelled or run ahead of its time does not close the time before it; what passed
+        // while it waited is skipped with it.
+        let left = record.cursor.next.filter(|waiting| waiting.logical <= now);
+        let left = left.map(|_| next.map_or(now, |next| now.min(next.logical.plus(-1))));
+        let last = left.max(record.cursor.last);
+        let cursor = Cursor { next, last, created, calendars };
         unit.writes.push(Write::Advance { uid, version: record.version, cursor: cursor.clone() });
         record.version += 1;
         record.cursor = cursor;
@@ -435,7 +492,7 @@ impl Engine {
 
     /// Whether writes about the schedule are under way, or a start that is being made durable:
     /// that comes before the answer to what is asked now.
-    fn is_unsettled(&self, uid: u128) -> bool {
+    pub(crate) fn is_unsettled(&self, uid: u128) -> bool {
         let starting = |seq: &Seq| {
             self.running.get(seq).is_some_and(|r| matches!(r.stage, Stage::Starting(..)))
         };
@@ -446,6 +503,7 @@ impl Engine {
     }
 
     fn resume_deferred(&mut self, uid: u128) {
+        self.behind.settled(uid);
         while !self.is_unsettled(uid)
             && let Some(schedule) = self.schedules.by_uid.get_mut(&uid)
             && let Some((reply, request)) = schedule.deferred.pop_front()
@@ -538,7 +596,7 @@ impl Engine {
         if self.active_fence(record.shard).is_none() {
             return self.refuse(reply, Unavailable::NotOwner);
         }
-        let timing = match compile(&record.doc, &record.name) {
+        let timing = match self.timing_of(&record) {
             Ok(timing) => timing,
             Err(why) => return self.answer(reply, Answer::BadSchedule(why)),
         };
@@ -548,7 +606,9 @@ impl Engine {
         let Request::PutSchedule(record) = request else { return };
         let known = self.schedules.by_uid.get(&uid).map(|s| s.record.version);
         match known {
-            Some(version) if version == record.version => self.replan(reply, *record, timing),
+            Some(version) if version == record.version => {
+                self.replan(Some(reply), *record, timing, None);
+            }
             None if record.version == 0 => {
                 let schedule = Schedule::new(*record, timing, Vec::new());
                 self.create_schedule(reply, schedule);
@@ -568,7 +628,10 @@ impl Engine {
             logical,
             due,
         });
-        schedule.record.cursor = Cursor { next, created: u64::from(next.is_some()) };
+        let record = &schedule.record;
+        let calendars = self.behind.calendars.stamp(record.namespace, &record.doc.exclude);
+        schedule.record.cursor =
+            Cursor { next, last: None, created: u64::from(next.is_some()), calendars };
         let mut writes = vec![Write::PutSchedule(Box::new(schedule.record.clone()))];
         let insert = next.map(|next| {
             let task = planned_task(&schedule.record, PLAN.to_owned(), next, now);
@@ -576,16 +639,35 @@ impl Engine {
             1
         });
         let planned = Some(Planned { uid, insert, seq: None });
+        let reply = Some(reply);
         self.write(Unit { fences: vec![fence], writes }, Ticket::Schedule { reply, uid, planned });
     }
 
-    /// Gives a known schedule another document or pause, and deals with its waiting occurrence
-    /// in the same unit.
-    fn replan(&mut self, reply: ReplyId, mut record: ScheduleRecord, timing: Timing) {
+    /// Whether the occurrence that waits has begun to run (its start not yet written, or a fixed
+    /// delay's): then it is left to its end.
+    pub(crate) fn is_waiting_run_begun(&self, uid: u128) -> bool {
+        let waiting = self.schedules.by_uid.get(&uid).and_then(Schedule::waiting);
+        waiting.is_some_and(|l| l.attempt > 0 || l.started || self.running.contains_key(&l.seq))
+    }
+
+    /// Gives a known schedule another document, pause or timing, and deals with its waiting occurrence
+    /// in the same unit. What is planned then comes after `after`; when that is not given, after now, and
+    /// not after the waiting one's time when that has passed.
+    pub(crate) fn replan(
+        &mut self,
+        reply: Option<ReplyId>,
+        mut record: ScheduleRecord,
+        timing: Timing,
+        after: Option<i64>,
+    ) {
         let now = self.now.store;
         let uid = record.uid;
+        let runs = self.is_waiting_run_begun(uid);
         let Some(old) = self.schedules.by_uid.get(&uid) else {
-            return self.answer(reply, Answer::NoSchedule);
+            if let Some(reply) = reply {
+                self.answer(reply, Answer::NoSchedule);
+            }
+            return;
         };
         let (old_shard, old_partition) = (old.record.shard, old.record.partition);
         let mut fences = Vec::new();
@@ -593,7 +675,12 @@ impl Engine {
             match self.active_fence(shard) {
                 Some(fence) if !fences.contains(&fence) => fences.push(fence),
                 Some(_) => {}
-                None => return self.refuse(reply, Unavailable::NotOwner),
+                None => {
+                    if let Some(reply) = reply {
+                        self.refuse(reply, Unavailable::NotOwner);
+                    }
+                    return;
+                }
             }
         }
         record.cursor = old.record.cursor.clone();
@@ -603,33 +690,26 @@ impl Engine {
         // An edit leaves these as they were, so the waiting occurrence is made anew.
         let moved = old.record.partition != record.partition
             || old.record.doc.task.concurrency_key != record.doc.task.concurrency_key;
-        let taken = old.taken;
-        // One that runs (its start not yet written, or a fixed delay's) is left to its end.
-        let runs = live
-            .as_ref()
-            .is_some_and(|l| l.attempt > 0 || l.started || self.running.contains_key(&l.seq));
         let mut writes = Vec::new();
         let mut insert = None;
         if !runs {
-            let after = waiting.map_or(now.0, |w| now.0.min(w.logical.0 - 1));
-            if waiting.is_some() {
-                // It is planned anew and counts once.
-                record.cursor.created = record.cursor.created.saturating_sub(1);
-            }
-            let mut probe = Schedule::new(record.clone(), timing.clone(), Vec::new());
-            probe.taken = match waiting {
-                // The waiting one is in the store, and may stay.
-                Some(w) if live.is_some() => taken.min(w.logical.0 - 1),
-                _ => taken,
-            };
-            let after = if probe.is_delay() { now.0 } else { after };
-            let next = probe.next(after).map(|(logical, due)| NextOccurrence {
+            let is_delay = timing.rule().kind() == RuleKind::After;
+            let after = after.unwrap_or_else(|| match waiting {
+                Some(w) if !is_delay => now.0.min(w.logical.0 - 1),
+                _ => now.0,
+            });
+            let (next, created) = old.planned_anew(&record, &timing, after);
+            let next = next.map(|(logical, due)| NextOccurrence {
                 id: occurrence_id(uid, PLAN, logical),
                 logical,
                 due,
             });
-            record.cursor.created += u64::from(next.is_some());
-            record.cursor.next = next;
+            record.cursor = Cursor {
+                next,
+                last: record.cursor.last,
+                created: created + u64::from(next.is_some()),
+                calendars: self.behind.calendars.stamp(record.namespace, &record.doc.exclude),
+            };
             if let Some(live) = &live {
                 if self.hold(live.seq).is_none() {
                     self.hold_away(live.seq, live.version, old_partition, old_shard);
@@ -690,7 +770,7 @@ impl Engine {
         }
         let planned = Some(Planned { uid, insert: None, seq: None });
         let unit = Unit { fences: vec![fence], writes };
-        self.write(unit, Ticket::Schedule { reply, uid, planned });
+        self.write(unit, Ticket::Schedule { reply: Some(reply), uid, planned });
     }
 
     pub(crate) fn pause_schedule(&mut self, reply: ReplyId, shard: Shard, uid: u128, paused: bool) {
@@ -708,7 +788,7 @@ impl Engine {
         }
         record.paused = paused;
         let timing = schedule.timing.clone();
-        self.replan(reply, record, timing);
+        self.replan(Some(reply), record, timing, None);
     }
 
     pub(crate) fn trigger_schedule(&mut self, reply: ReplyId, shard: Shard, uid: u128, id: TaskId) {
@@ -728,7 +808,7 @@ impl Engine {
     /// A unit that a client asked for is committed.
     pub(crate) fn schedule_written(
         &mut self,
-        reply: ReplyId,
+        reply: Option<ReplyId>,
         uid: u128,
         unit: &Unit,
         planned: Option<Planned>,
@@ -739,12 +819,8 @@ impl Engine {
                 Write::PutSchedule(record) => {
                     let mut record = (**record).clone();
                     record.version += 1;
-                    if !self.schedules.by_uid.contains_key(&uid)
-                        && let Ok(timing) = compile(&record.doc, &record.name)
-                    {
-                        let mut schedule = Schedule::new(record.clone(), timing, Vec::new());
-                        schedule.unsettled = 1;
-                        self.schedules.by_uid.insert(uid, schedule);
+                    if !self.schedules.by_uid.contains_key(&uid) {
+                        self.schedule_created(&record);
                     }
                     answer = Answer::Schedule(Box::new(record));
                 }
@@ -753,6 +829,7 @@ impl Engine {
                     self.edited(uid, *seq, *version + 1, *due, spec);
                 }
                 Write::DeleteSchedule { .. } => {
+                    self.behind.forget(uid);
                     if let Some(schedule) = self.schedules.by_uid.remove(&uid) {
                         for (reply, _) in schedule.deferred {
                             self.answer(reply, Answer::NoSchedule);
@@ -766,7 +843,18 @@ impl Engine {
             }
         }
         self.plan_done(planned);
-        self.answer(reply, answer);
+        if let Some(reply) = reply {
+            self.answer(reply, answer);
+        }
+    }
+
+    fn schedule_created(&mut self, record: &ScheduleRecord) {
+        let Ok(timing) = self.timing_of(record) else { return self.behind.left_out(record) };
+        let mut schedule = Schedule::new(record.clone(), timing, Vec::new());
+        schedule.unsettled = 1;
+        self.schedules.by_uid.insert(record.uid, schedule);
+        // A calendar may have changed while it was being written.
+        self.look_if_behind(record.uid);
     }
 
     fn discarded(&mut self, seq: Seq) {
@@ -839,7 +927,7 @@ impl Schedule {
             unsettled: 0,
             deferred: Line::new(),
             deleted: false,
-            taken: i64::MIN,
+            taken: Taken::default(),
         }
     }
 

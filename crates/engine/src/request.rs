@@ -120,6 +120,7 @@ impl Engine {
             Request::PauseSchedule { shard, uid, paused } => {
                 self.pause_schedule(reply, shard, uid, paused);
             }
+            Request::AwaitCalendars => self.await_calendars(reply),
             Request::TriggerSchedule { shard, uid, id } => {
                 self.trigger_schedule(reply, shard, uid, id);
             }

@@ -1,17 +1,40 @@
 //! From a schedule's document to its timing, and the ids of its occurrences.
 
-use tourbillon_schedule::{CronExpr, Dialect, Fold, Gap, Rule, Timing, Zone};
+use tourbillon_schedule::{
+    Calendar as Periods, CronExpr, Dialect, Error, Fold, Gap, Rule, Timing, Zone,
+};
 use tourbillon_store::hash::stable_hash;
-use tourbillon_store::schedule::Rule as StoredRule;
-use tourbillon_store::{ScheduleDoc, TaskId, Time};
+use tourbillon_store::schedule::{CalendarRule, Rule as StoredRule};
+use tourbillon_store::{NamespaceId, ScheduleDoc, TaskId, Time};
 
-/// Compiles a document. The name seeds `~` and jitter.
+use crate::calendars::Calendars;
+
+/// Compiles a document with the calendars it names.
+///
+/// # Errors
+///
+/// What is wrong, naming the field and what would be right.
+pub fn compile_in(
+    doc: &ScheduleDoc,
+    name: &str,
+    namespace: NamespaceId,
+    calendars: &Calendars,
+) -> Result<Timing, String> {
+    let timing = compile(doc, name)?;
+    let days = calendars.days(namespace, &doc.exclude).map_err(|missing| {
+        let (index, name) = (missing.index, missing.name);
+        format!("exclude[{index}]: there is no calendar {name:?}; expected {}", missing.expected)
+    })?;
+    Ok(timing.with_exclusions(days))
+}
+
+/// Compiles a document, leaving the calendars it names aside. The name seeds `~` and jitter.
 ///
 /// # Errors
 ///
 /// What is wrong, naming the field and what would be right.
 pub fn compile(doc: &ScheduleDoc, name: &str) -> Result<Timing, String> {
-    let text = |e: tourbillon_schedule::Error| e.to_string();
+    let text = |e: Error| e.to_string();
     let rule = match &doc.rule {
         StoredRule::Cron { expr, dialect } => {
             let dialect = match dialect.as_str() {
@@ -28,9 +51,7 @@ pub fn compile(doc: &ScheduleDoc, name: &str) -> Result<Timing, String> {
         }
         StoredRule::Every(interval) => Rule::every(*interval).map_err(text)?,
         StoredRule::After(delay) => Rule::after(*delay).map_err(text)?,
-        StoredRule::Calendar(_) => {
-            return Err("calendar: not a rule of this version; use cron, every or after".to_owned());
-        }
+        StoredRule::Calendar(rule) => periods(rule).map_err(|e| format!("calendar.{e}"))?,
     };
     let zone = Zone::get(&doc.tz).map_err(text)?;
     let gap = match doc.gap.as_str() {
@@ -50,6 +71,16 @@ pub fn compile(doc: &ScheduleDoc, name: &str) -> Result<Timing, String> {
         .with_bounds(doc.start.map(|t| t.0), doc.end.map(|t| t.0))
         .and_then(|timing| timing.with_jitter(doc.jitter, name))
         .map_err(text)
+}
+
+/// A calendar rule; errors name its field.
+fn periods(rule: &CalendarRule) -> Result<Rule, Error> {
+    let mut periods = Periods::parse(&rule.every)?;
+    if let Some(on) = &rule.on {
+        periods = periods.with_on(on.parse()?)?;
+    }
+    let periods = periods.with_at(&rule.at)?.with_month_end(rule.month_end.parse()?);
+    Ok(Rule::calendar(periods))
 }
 
 /// The id of an occurrence: a function of schedule, origin and logical time, so that the same

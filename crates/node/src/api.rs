@@ -1,11 +1,13 @@
 //! What a node takes and gives: the types of [`crate::Node`]'s methods.
 
 use std::fmt;
+use std::sync::Arc;
 
 use tourbillon_engine::api::{TokenState, WorkerOutcome};
+use tourbillon_schedule::Exclusion;
 use tourbillon_store::{
-    AttemptToken, OpenAttempt, QueueConfig, QueueRecord, ScheduleDoc, ScheduleRecord, State, Task,
-    TaskId, TaskSpec, Time,
+    AttemptToken, CalendarDoc, CalendarRecord, OpenAttempt, QueueConfig, QueueRecord, ScheduleDoc,
+    ScheduleRecord, State, Task, TaskId, TaskSpec, Time,
 };
 
 /// When a task is due.
@@ -113,6 +115,30 @@ pub struct ScheduleDraft {
 pub struct PutSchedule {
     /// As it is now.
     pub record: ScheduleRecord,
+    /// Whether it is new.
+    pub created: bool,
+    /// Whether anything changed.
+    pub changed: bool,
+}
+
+/// An exclusion calendar that somebody wants. All bounds have been checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CalendarDraft {
+    /// Namespace name.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// What was written.
+    pub doc: CalendarDoc,
+    /// The days that it means.
+    pub days: Arc<Exclusion>,
+}
+
+/// What became of putting a calendar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PutCalendar {
+    /// As it is now.
+    pub record: CalendarRecord,
     /// Whether it is new.
     pub created: bool,
     /// Whether anything changed.
@@ -253,7 +279,7 @@ pub struct PruneReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeError {
-    /// There is no such task, queue or schedule.
+    /// There is no such task, queue, schedule or calendar.
     NotFound(&'static str),
     /// The task is over.
     Final(State),
@@ -274,6 +300,15 @@ pub enum NodeError {
         index: usize,
         /// By whom.
         by: TaskId,
+    },
+    /// Schedules name it.
+    InUse {
+        /// What is named.
+        what: &'static str,
+        /// The first schedules that name it, in order.
+        by: Vec<String>,
+        /// Whether there are others.
+        more: bool,
     },
     /// It changed while it was read; ask again.
     Changed,
@@ -310,6 +345,10 @@ impl fmt::Display for NodeError {
             }
             NodeError::KeyTaken { index, by } => {
                 write!(f, "task {index}: its key is held by the live task {by}")
+            }
+            NodeError::InUse { what, by, more } => {
+                let more = if *more { " and others" } else { "" };
+                write!(f, "the {what} is named by the schedules {}{more}", by.join(", "))
             }
             NodeError::Changed => f.write_str("it changed meanwhile; ask again"),
             NodeError::Invalid { field, message } => write!(f, "{field}: {message}"),

@@ -1,7 +1,7 @@
 //! What a node does with queues and schedules, and with history as a whole.
 
 use tourbillon_engine::api::{Answer, Event, Request};
-use tourbillon_engine::timing::compile;
+use tourbillon_engine::timing::{compile, compile_in};
 use tourbillon_store::id::{partition_index, shard_of};
 use tourbillon_store::{
     Done, Partition, QueueRecord, Refusal, ScheduleRecord, State, TaskId, Write,
@@ -135,6 +135,9 @@ impl Node {
         let queue = self.ensure_queue(&draft.namespace, &draft.queue).await?;
         for round in 0..STALE_MAX {
             pause(round).await;
+            // A calendar that it names may go meanwhile.
+            compile_in(&draft.doc, &draft.name, queue.namespace, &self.calendars())
+                .map_err(bad_schedule)?;
             let now = self.now();
             let known = self.schedule_of(&draft.namespace, &draft.name).await?;
             let uid = known.as_ref().map_or_else(|| self.inner.ids.uid(), |k| k.uid);

@@ -3,11 +3,12 @@
 //!
 //! One thread owns the engine and is the only one that steps it (`runner`). One thread writes,
 //! so that commits are grouped; a few read (`threads`). Attempts are tasks of the caller's
-//! runtime (`attempts`). `node`, `tasks` and `catalogue` are what may be asked; `api` has
-//! their types. Nothing here knows HTTP as a server.
+//! runtime (`attempts`). `node`, `tasks`, `catalogue` and `calendars` are what may be asked; `api`
+//! has their types. Nothing here knows HTTP as a server.
 
 pub mod api;
 mod attempts;
+mod calendars;
 mod catalogue;
 mod housekeeping;
 mod ids;

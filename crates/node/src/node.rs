@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::{broadcast, oneshot};
 use tourbillon_clock::{Clock, StoreClock, SystemClock};
 use tourbillon_engine::api::{Answer, Event, Notice, ReplyId, Unavailable};
+use tourbillon_engine::calendars::{Calendar, Calendars};
 use tourbillon_engine::{Engine, EngineView};
 use tourbillon_store::time::SECOND;
 use tourbillon_store::{
@@ -52,6 +53,10 @@ pub(crate) struct Inner {
     queues: QueueNames,
     names: Arc<RwLock<HashMap<QueueId, (String, String)>>>,
     namespaces: RwLock<HashMap<String, NamespaceId>>,
+    /// Shared with whoever looks; replaced as a whole.
+    pub(crate) calendars: RwLock<Arc<Calendars>>,
+    /// Calendars change one after another.
+    pub(crate) calendar_turn: tokio::sync::Mutex<()>,
     messages: Sender<Message>,
     writer: Mutex<Option<Sender<WriteJob>>>,
     next_reply: AtomicU64,
@@ -112,7 +117,7 @@ impl Node {
         let http = HttpRunner::new(limits, Arc::new(secrets), base)
             .map_err(|e| NodeError::Store(e.to_string()))?;
 
-        let (held, records) = {
+        let (held, records, calendars) = {
             let store = Arc::clone(&store);
             let ask = LeaseAsk {
                 node: options.name.clone(),
@@ -122,8 +127,21 @@ impl Node {
                 now: now.store,
                 period: 3_600 * SECOND,
             };
-            blocking(move || Ok((store.leases(&ask)?, store.queues()?))).await?
+            blocking(move || Ok((store.leases(&ask)?, store.queues()?, store.all_calendars()?)))
+                .await?
         };
+        let mut known = Calendars::default();
+        for record in &calendars {
+            match Calendar::of(record) {
+                Ok(calendar) => {
+                    known.put(calendar);
+                }
+                Err(error) => {
+                    let (namespace, name) = (&record.namespace_name, &record.name);
+                    tracing::error!(%error, namespace, name, "a stored calendar cannot be read");
+                }
+            }
+        }
 
         let (messages, inbox) = channel();
         let names: Arc<RwLock<HashMap<QueueId, (String, String)>>> = Arc::default();
@@ -153,7 +171,9 @@ impl Node {
         let gauges = Arc::new(Mutex::new(Gauges::default()));
         let publish = Arc::new(AtomicBool::new(false));
         let mut engine = Engine::new(options.engine.clone(), now);
-        let mut first = vec![Event::Queues(records.clone())];
+        // Schedules come with their shards and are planned by the calendars.
+        let all = calendars.iter().filter_map(|c| known.get(c.namespace, &c.name).cloned());
+        let mut first = vec![Event::Queues(records.clone()), Event::Calendars(all.collect())];
         // Nobody else can take the shards of an exclusive store, so its leases never end.
         first.extend(held.iter().map(|lease| Event::LeaseGained {
             shard: lease.shard,
@@ -207,6 +227,8 @@ impl Node {
                 queues: RwLock::default(),
                 names,
                 namespaces: RwLock::default(),
+                calendars: RwLock::new(Arc::new(known)),
+                calendar_turn: tokio::sync::Mutex::default(),
                 messages,
                 writer: Mutex::new(Some(writer)),
                 next_reply: AtomicU64::new(1),
@@ -222,6 +244,9 @@ impl Node {
             }),
         };
         records.into_iter().for_each(|record| node.remember_queue(record));
+        for calendar in &calendars {
+            node.remember_namespace(&calendar.namespace_name, calendar.namespace);
+        }
         Ok(node)
     }
 
@@ -373,6 +398,14 @@ impl Node {
 
     /// Writes what needs no owner.
     pub(crate) async fn write_aside(&self, write: Write) -> Result<Done, NodeError> {
+        self.write_or_refusal(write).await?.map_err(|_| NodeError::Changed)
+    }
+
+    /// The same, telling why the store refused it.
+    pub(crate) async fn write_or_refusal(
+        &self,
+        write: Write,
+    ) -> Result<Result<Done, Refusal>, NodeError> {
         let units = vec![Unit { fences: Vec::new(), writes: vec![write] }];
         let (reply, answer) = oneshot::channel();
         {
@@ -382,9 +415,9 @@ impl Node {
         }
         let results = answer.await.map_err(|_| stopped())?.map_err(store_error)?;
         match results.into_iter().next() {
-            Some(Ok(done)) => done.into_iter().next().ok_or(NodeError::Changed),
-            Some(Err(refused)) if refused.why == Refusal::Conflict => Err(NodeError::Changed),
-            _ => Err(NodeError::Changed),
+            Some(Ok(done)) => done.into_iter().next().map(Ok).ok_or(NodeError::Changed),
+            Some(Err(refused)) => Ok(Err(refused.why)),
+            None => Err(NodeError::Changed),
         }
     }
 
@@ -392,12 +425,16 @@ impl Node {
 
     pub(crate) fn remember_queue(&self, record: QueueRecord) {
         let key = (record.namespace_name.clone(), record.name.clone());
-        write(&self.inner.namespaces).insert(record.namespace_name.clone(), record.namespace);
+        self.remember_namespace(&record.namespace_name, record.namespace);
         write(&self.inner.names).insert(record.id, key.clone());
         let mut queues = write(&self.inner.queues);
         if queues.get(&key).is_none_or(|known| known.version <= record.version) {
             queues.insert(key, Arc::new(record));
         }
+    }
+
+    pub(crate) fn remember_namespace(&self, name: &str, id: NamespaceId) {
+        write(&self.inner.namespaces).insert(name.to_owned(), id);
     }
 
     /// A queue that exists.

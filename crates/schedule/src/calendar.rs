@@ -1,9 +1,10 @@
-//! The calendar rule: every n days, weeks, months or years, on a day, at a civil time.
+//! The calendar rule: every n days, weeks, months, quarters or years, on a day, at a civil time.
 //!
 //! Periods are counted from the one that holds the schedule's start, else from the one that
-//! holds 1970-01-01. What always holds: it is a set of civil times, so gap and fold policies
-//! concern it. It deliberately lacks knowledge of holidays: a business day is Monday to Friday,
-//! and exclusions take occurrences out without moving them.
+//! holds 1970-01-01. Quarters are those of the calendar, the first begins with January; periods of
+//! three months begin where the start says. What always holds: it is a set of civil times, so gap and
+//! fold policies concern it. It deliberately lacks knowledge of holidays: a business day is Monday to
+//! Friday, and exclusions take occurrences out without moving them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,8 +28,17 @@ pub enum Unit {
     Week,
     /// Months.
     Month,
+    /// Quarters of the year; the month within them is the start's, else the first.
+    Quarter,
     /// Years; the month is the start's, else January.
     Year,
+}
+
+impl Unit {
+    /// Whether a day within it is a day of a month.
+    fn has_months(self) -> bool {
+        matches!(self, Unit::Month | Unit::Quarter | Unit::Year)
+    }
 }
 
 /// The day within a period.
@@ -36,11 +46,11 @@ pub enum Unit {
 pub enum On {
     /// A day of the month (1 to 31), or of the week (1, Monday, to 7, Sunday).
     Day(u8),
-    /// The month's last Monday to Friday.
+    /// The last Monday to Friday of the month, quarter or year, whatever the start.
     LastBusinessDay,
 }
 
-/// Every n days, weeks, months or years at a civil time.
+/// Every n days, weeks, months, quarters or years at a civil time.
 ///
 /// ```
 /// use tourbillon_schedule::{Calendar, On, Rule, Timing, Zone, format_instant, parse_instant};
@@ -69,19 +79,19 @@ impl Calendar {
     /// Zero units, or more than 10,000.
     pub fn every(every: u32, unit: Unit) -> Result<Self, Error> {
         if !(1..=EVERY_MAX).contains(&every) {
-            let expected = "from 1 to 10,000 days, weeks, months or years";
+            let expected = "from 1 to 10,000 days, weeks, months, quarters or years";
             return Err(refuse("every", &every.to_string(), expected));
         }
         Ok(Self { every, unit, on: None, at: 0, month_end: MonthEnd::default() })
     }
 
-    /// Reads the period of a calendar rule: `1 month`, `2 weeks`, `day`.
+    /// Reads the period of a calendar rule: `1 month`, `2 weeks`, `quarter`, `day`.
     ///
     /// # Errors
     ///
     /// Text of another form, and what [`Calendar::every`] refuses.
     pub fn parse(every: &str) -> Result<Self, Error> {
-        let expected = "a period such as 1 day, 2 weeks, 1 month or 1 year";
+        let expected = "a period such as 1 day, 2 weeks, 1 month, 1 quarter or 1 year";
         let text = every.trim();
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let count = match &text[..digits] {
@@ -92,6 +102,7 @@ impl Calendar {
             "day" | "days" => Unit::Day,
             "week" | "weeks" => Unit::Week,
             "month" | "months" => Unit::Month,
+            "quarter" | "quarters" => Unit::Quarter,
             "year" | "years" => Unit::Year,
             _ => return Err(refuse("every", every, expected)),
         };
@@ -103,17 +114,21 @@ impl Calendar {
     /// # Errors
     ///
     /// Any day for a period of days, a day outside 1 to 7 or the last business day for weeks, a
-    /// day outside 1 to 31 for months and years.
+    /// day outside 1 to 31 for months, quarters and years.
     pub fn with_on(mut self, on: On) -> Result<Self, Error> {
-        let expected = match (self.unit, on) {
-            (Unit::Week, On::Day(1..=7))
-            | (Unit::Month | Unit::Year, On::Day(1..=31) | On::LastBusinessDay) => {
-                self.on = Some(on);
-                return Ok(self);
-            }
-            (Unit::Day, _) => "nothing, since a period of days has no day within it",
-            (Unit::Week, _) => "a day of the week from 1 (Monday) to 7 (Sunday)",
-            (Unit::Month | Unit::Year, _) => {
+        let fits = match on {
+            On::Day(1..=7) => self.unit != Unit::Day,
+            On::Day(8..=31) | On::LastBusinessDay => self.unit.has_months(),
+            On::Day(_) => false,
+        };
+        if fits {
+            self.on = Some(on);
+            return Ok(self);
+        }
+        let expected = match self.unit {
+            Unit::Day => "nothing, since a period of days has no day within it",
+            Unit::Week => "a day of the week from 1 (Monday) to 7 (Sunday)",
+            Unit::Month | Unit::Quarter | Unit::Year => {
                 "a day of the month from 1 to 31, or last_business_day"
             }
         };
@@ -221,13 +236,14 @@ pub(crate) struct Grid<'a> {
 }
 
 impl Grid<'_> {
-    /// Number of the unit that holds a day: of days, weeks, months or years.
+    /// Number of the unit that holds a day: of days, weeks, months, quarters or years.
     fn unit_of(&self, day: i64) -> i64 {
         let (year, month, _) = date_of(day);
         match self.calendar.unit {
             Unit::Day => day,
             Unit::Week => (day + 3).div_euclid(7),
             Unit::Month => year * 12 + i64::from(month) - 1,
+            Unit::Quarter => year * 4 + (i64::from(month) - 1) / 3,
             Unit::Year => year,
         }
     }
@@ -235,6 +251,7 @@ impl Grid<'_> {
     /// The rule's day in a unit; `None` when the month lacks it and is left out.
     fn day_in(&self, unit: i64) -> Option<i64> {
         let (_, anchor_month, anchor_day) = date_of(self.anchor);
+        let is_last = self.calendar.on == Some(On::LastBusinessDay);
         let (year, month) = match self.calendar.unit {
             Unit::Day => return Some(unit),
             Unit::Week => {
@@ -245,7 +262,11 @@ impl Grid<'_> {
                 return Some(unit * 7 - 3 + from_monday);
             }
             Unit::Month => (unit.div_euclid(12), unit.rem_euclid(12) as u32 + 1),
-            Unit::Year => (unit, anchor_month),
+            Unit::Quarter => {
+                let first = unit.rem_euclid(4) as u32 * 3 + 1;
+                (unit.div_euclid(4), first + if is_last { 2 } else { (anchor_month - 1) % 3 })
+            }
+            Unit::Year => (unit, if is_last { 12 } else { anchor_month }),
         };
         let length = days_in(year, month);
         let day = match self.calendar.on {
@@ -287,10 +308,11 @@ impl CivilSet for Grid<'_> {
     }
 
     fn is_clamped(&self, local: i64) -> bool {
-        let wanted = match (self.calendar.unit, self.calendar.on) {
-            (Unit::Month | Unit::Year, Some(On::Day(day))) => u32::from(day),
-            (Unit::Month | Unit::Year, None) => date_of(self.anchor).2,
-            _ => return false,
+        let wanted = match self.calendar.on {
+            _ if !self.calendar.unit.has_months() => return false,
+            Some(On::Day(day)) => u32::from(day),
+            Some(On::LastBusinessDay) => return false,
+            None => date_of(self.anchor).2,
         };
         date_of(local.div_euclid(DAY_S)).2 < wanted
     }

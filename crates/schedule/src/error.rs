@@ -64,6 +64,12 @@ impl Error {
         self
     }
 
+    /// The same error of a field that lies at `path` in its document.
+    pub(crate) fn at(mut self, path: String) -> Self {
+        self.field = Cow::Owned(path);
+        self
+    }
+
     /// The same error as part of a document of another kind.
     pub(crate) fn within(mut self, kind: Kind) -> Self {
         self.kind = kind;

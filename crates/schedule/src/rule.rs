@@ -35,7 +35,7 @@ pub enum RuleKind {
     Every,
     /// Fixed delay.
     After,
-    /// Every n days, weeks, months or years at a civil time.
+    /// Every n days, weeks, months, quarters or years at a civil time.
     Calendar,
 }
 
@@ -65,7 +65,7 @@ impl Rule {
         check("delay", delay).map(|delay| Self(Form::After(delay)))
     }
 
-    /// Every n days, weeks, months or years at a civil time.
+    /// Every n days, weeks, months, quarters or years at a civil time.
     #[must_use]
     pub fn calendar(calendar: Calendar) -> Self {
         Self(Form::Calendar(calendar))

@@ -184,6 +184,19 @@ impl Timing {
         self.jitter
     }
 
+    /// The exclusion calendars.
+    #[must_use]
+    pub fn exclusions(&self) -> &[Arc<Exclusion>] {
+        &self.exclusions
+    }
+
+    /// Whether a calendar leaves out an instant's day in the schedule's zone.
+    #[must_use]
+    pub fn excludes(&self, instant: Micros) -> bool {
+        let day = self.day_of(instant.clamp(MIN_INSTANT, MAX_INSTANT));
+        self.exclusions.iter().any(|calendar| calendar.has(day))
+    }
+
     /// The first occurrence whose logical time is strictly after `after`, or `None` when there
     /// is none up to the end and [`MAX_INSTANT`].
     ///
@@ -262,15 +275,26 @@ impl Timing {
         if self.exclusions.is_empty() {
             return Some(None);
         }
-        let second = instant.div_euclid(1_000_000);
-        let day = (second + self.zone.offset_at(second)).div_euclid(DAY_S);
+        let day = self.day_of(instant);
         let allowed = first_allowed(self.exclusions.iter().map(Arc::as_ref), day)?;
         if allowed == day {
             return Some(None);
         }
-        let since = Since(allowed * DAY_S);
+        self.first_instant_of(allowed, instant).map(Some)
+    }
+
+    /// The civil day of an instant in the schedule's zone.
+    pub(crate) fn day_of(&self, instant: Micros) -> i64 {
+        let second = instant.div_euclid(1_000_000);
+        (second + self.zone.offset_at(second)).div_euclid(DAY_S)
+    }
+
+    /// The first instant from one on whose civil day is `day` or a later one.
+    pub(crate) fn first_instant_of(&self, day: i64, from: Micros) -> Option<Micros> {
+        let second = from.div_euclid(1_000_000);
+        let since = Since(day * DAY_S);
         let found = first_at_or_after(&since, &self.zone, Policy::ELAPSED, second)?;
-        Some(Some(found.second * 1_000_000))
+        Some(found.second * 1_000_000)
     }
 
     fn civil(&self, set: &impl CivilSet, policy: Policy, least: Micros) -> Option<(Micros, Why)> {

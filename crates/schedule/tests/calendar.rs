@@ -84,6 +84,34 @@ fn periods_count_from_the_start() {
     );
 }
 
+/// A quarter is one of the calendar, so that a start which is only a bound moves nothing; three
+/// months are counted from the start.
+#[test]
+fn quarters_and_years_end_with_their_last_business_day() {
+    let of = |text: &str| every(text).with_on(On::LastBusinessDay).unwrap();
+    let quarters = ["2026-03-31T00:00:00Z", "2026-06-30T00:00:00Z", "2026-09-30T00:00:00Z"];
+    for start in [None, Some("2026-01-01"), Some("2026-02-10")] {
+        assert_eq!(times(of("quarter"), "UTC", start, "2026-02-11T00:00:00Z", 3), quarters);
+        // 31 December 2028 is a Sunday.
+        assert_eq!(
+            times(of("1 year"), "UTC", start, "2027-01-01T00:00:00Z", 2),
+            ["2027-12-31T00:00:00Z", "2028-12-29T00:00:00Z"]
+        );
+    }
+    let months = times(of("3 months"), "UTC", Some("2026-02-10"), "2026-02-11T00:00:00Z", 2);
+    assert_eq!(months, ["2026-02-27T00:00:00Z", "2026-05-29T00:00:00Z"]);
+    // A day of the quarter's first month, or of the month that the start has in its quarter.
+    let on_31st = every("2 quarters").with_on(On::Day(31)).unwrap().with_at("02:00").unwrap();
+    assert_eq!(
+        times(on_31st.clone(), "UTC", None, "2026-01-01T00:00:00Z", 2),
+        ["2026-01-31T02:00:00Z", "2026-07-31T02:00:00Z"]
+    );
+    assert_eq!(
+        times(on_31st, "UTC", Some("2026-02-01"), "2026-01-01T00:00:00Z", 2),
+        ["2026-02-28T02:00:00Z clamped to the month's end", "2026-08-31T02:00:00Z"]
+    );
+}
+
 #[test]
 fn gaps_and_folds_concern_it() {
     let new_york = Zone::get("America/New_York").unwrap();
@@ -117,6 +145,8 @@ fn refusals_name_the_field() {
         ("week", On::LastBusinessDay),
         ("month", On::Day(0)),
         ("month", On::Day(32)),
+        ("quarter", On::Day(0)),
+        ("quarter", On::Day(32)),
         ("year", On::Day(32)),
     ] {
         assert_eq!(every(text).with_on(on).unwrap_err().field(), "on");
@@ -141,7 +171,7 @@ proptest! {
     #[test]
     fn every_date_agrees_with_its_description(
         n in 1_u32..15,
-        unit in prop::sample::select(vec![Unit::Day, Unit::Week, Unit::Month, Unit::Year]),
+        unit in prop::sample::select(vec![Unit::Day, Unit::Week, Unit::Month, Unit::Quarter, Unit::Year]),
         on in prop::option::of(1_u8..=31),
         business in any::<bool>(),
         skip in any::<bool>(),
@@ -175,6 +205,9 @@ proptest! {
                 day.day() == wanted || (!skip && wanted > day.days_in_month() && day == day.last_of_month())
             }
         };
+        // The last business day is the unit's, in whatever month that ends.
+        let is_last = on == Some(On::LastBusinessDay);
+        let quarter = |d: Date| i64::from(d.year()) * 4 + i64::from((d.month() - 1) / 3);
         let n = i64::from(n);
         let days = |a: Date, b: Date| i64::from((b - a).get_days());
         let months = |d: Date| i64::from(d.year()) * 12 + i64::from(d.month());
@@ -190,9 +223,15 @@ proptest! {
                     && days(monday(start), monday(day)) / 7 % n == 0
             }
             Unit::Month => (months(day) - months(start)) % n == 0 && on_month_day(day),
+            Unit::Quarter => {
+                let within = if is_last { 2 } else { (start.month() - 1) % 3 };
+                (quarter(day) - quarter(start)) % n == 0
+                    && (day.month() - 1) % 3 == within
+                    && on_month_day(day)
+            }
             Unit::Year => {
                 (i64::from(day.year()) - i64::from(start.year())) % n == 0
-                    && day.month() == start.month()
+                    && day.month() == if is_last { 12 } else { start.month() }
                     && on_month_day(day)
             }
         };

@@ -1,8 +1,9 @@
-//! What callers may do to tasks, queues and schedules, by API or console: done by the node, then
+//! What callers may do to tasks, queues, schedules and calendars, by API or console: done by the node, then
 //! told to whoever watches, with who asked.
 
 use tourbillon_node::api::{
-    Cancelled, Created, Draft, NodeError, PutSchedule, QueueDraft, ScheduleDraft, TaskPatch,
+    CalendarDraft, Cancelled, Created, Draft, NodeError, PutCalendar, PutSchedule, QueueDraft,
+    ScheduleDraft, TaskPatch,
 };
 use tourbillon_store::{ScheduleRecord, TaskId};
 use tourbillon_wire::{Event, EventKind, TaskState};
@@ -155,6 +156,32 @@ impl Shared {
         Ok(())
     }
 
+    /// Creates an exclusion calendar or replaces it.
+    pub(crate) async fn put_calendar(
+        &self,
+        draft: CalendarDraft,
+        by: &Caller,
+    ) -> Result<PutCalendar> {
+        let namespace = draft.namespace.clone();
+        let put = self.node.put_calendar(draft).await?;
+        if put.changed {
+            self.tell_calendar(&namespace, &put.record.name, by);
+        }
+        Ok(put)
+    }
+
+    /// Removes an exclusion calendar.
+    pub(crate) async fn delete_calendar(
+        &self,
+        namespace: &str,
+        name: &str,
+        by: &Caller,
+    ) -> Result<()> {
+        self.node.delete_calendar(namespace, name).await?;
+        self.tell_calendar(namespace, name, by);
+        Ok(())
+    }
+
     /// Runs a schedule's task now, beside its plan.
     pub(crate) async fn trigger(&self, namespace: &str, name: &str, by: &Caller) -> Result<TaskId> {
         let id = self.node.trigger_schedule(namespace, name).await?;
@@ -200,6 +227,13 @@ impl Shared {
         }
     }
 
+    fn tell_calendar(&self, namespace: &str, name: &str, by: &Caller) {
+        if self.events.watched() {
+            let event = self.event(EventKind::CalendarChanged, namespace, by);
+            self.events.tell(Event { calendar: Some(name.to_owned()), ..event });
+        }
+    }
+
     fn event(&self, kind: EventKind, namespace: &str, by: &Caller) -> Event {
         Event {
             seq: 0,
@@ -213,6 +247,7 @@ impl Shared {
             attempt: None,
             outcome: None,
             schedule: None,
+            calendar: None,
             node: Some(self.node.options().name.clone()),
             worker: None,
             actor: Some(by.actor()),

@@ -131,6 +131,9 @@ impl From<NodeError> for Failure {
                 .expected("another key, or `on_conflict` as `keep` or `replace`")
                 .existing(Uuid::from_u128(by.0))
                 .at(index),
+            NodeError::InUse { .. } => Failure::new(409, code::IN_USE)
+                .detail(text)
+                .expected("schedules that do not name it; change or remove them first"),
             NodeError::Changed => Failure::new(409, code::VERSION_CONFLICT).detail(text),
             NodeError::Invalid { field, message } => {
                 Failure::new(422, code::INVALID).detail(message).field(field)

@@ -71,6 +71,12 @@ pub struct Limits {
     pub many: usize,
     /// Occurrences of a preview. Default 1,000.
     pub preview: usize,
+    /// Dates and ranges of a calendar together. Default 10,000.
+    pub calendar_dates: usize,
+    /// Calendars of a namespace. Default 1,000.
+    pub calendars: usize,
+    /// Calendars that a schedule names, and that a preview is given. Default 16.
+    pub excludes: usize,
     /// Minutes of statistics that one request covers. Default 44,640 (31 days).
     pub stats_minutes: i64,
     /// Misfires that `all` may run. Default 10,000.
@@ -114,6 +120,9 @@ impl Default for Limits {
             page_max: 1_000,
             many: 1_000,
             preview: 1_000,
+            calendar_dates: 10_000,
+            calendars: 1_000,
+            excludes: 16,
             stats_minutes: 44_640,
             misfire_limit: 10_000,
             streams: 1_000,

@@ -15,8 +15,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::{
-    attempts, batch, cluster, events, health, many, metrics, output, prune, queues, schedules,
-    stats, task, tasks,
+    attempts, batch, calendars, cluster, events, health, many, metrics, output, prune, queues,
+    schedules, stats, task, tasks,
 };
 use crate::console;
 use crate::doors::Ends;
@@ -34,6 +34,7 @@ use crate::state::App;
     tags(
         (name = "tasks", description = "Pieces of work with a due time."),
         (name = "schedules", description = "Rules that say when, and what they create."),
+        (name = "calendars", description = "Days on which schedules that name them do not run."),
         (name = "queues", description = "Lines of work with their limits."),
         (name = "workers", description = "Clients that pull tasks."),
         (name = "stats", description = "Counts, lateness and duration."),
@@ -64,6 +65,8 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(schedules::resume))
         .routes(routes!(schedules::trigger))
         .routes(routes!(schedules::preview))
+        .routes(routes!(calendars::list))
+        .routes(routes!(calendars::show, calendars::put, calendars::remove))
         .routes(routes!(queues::list))
         .routes(routes!(queues::show, queues::put))
         .routes(routes!(queues::pause))

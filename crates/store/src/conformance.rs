@@ -6,6 +6,7 @@
 //!
 //! The suite knows only the traits. What it leaves out: durability, speed, faults.
 
+mod calendars;
 pub mod fixture;
 mod keys;
 mod leases;
@@ -106,6 +107,12 @@ pub const CASES: &[Case] = cases![
     schedules::a_schedule_name_is_unique_in_its_namespace,
     schedules::a_schedule_advances_alone,
     schedules::schedules_are_listed_by_name,
+    calendars::a_calendar_is_created_replaced_and_deleted_by_compare_and_set,
+    calendars::a_version_is_never_given_twice,
+    calendars::a_schedule_names_only_calendars_that_are_there,
+    calendars::a_calendar_in_use_stays,
+    calendars::calendars_are_listed_by_name,
+    calendars::a_calendar_creates_its_namespace,
 ];
 
 /// Puts a store through every behaviour.

@@ -12,6 +12,7 @@
 //! - [`sqlite`]: the store of one node.
 
 mod apply;
+pub mod calendar;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 pub mod error;
@@ -30,6 +31,7 @@ pub mod task;
 pub mod time;
 pub mod write;
 
+pub use calendar::{CalendarDoc, CalendarRecord};
 pub use error::{StoreError, StoreErrorKind};
 pub use id::{
     AttemptToken, Epoch, Fence, NamespaceId, Partition, QueueId, SHARDS, Seq, Shard, TaskId,

@@ -14,6 +14,7 @@ use std::collections::BinaryHeap;
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::calendar::CalendarRecord;
 use crate::error::StoreError;
 use crate::id::{Partition, Seq, Shard};
 use crate::queue::QueueRecord;
@@ -240,6 +241,10 @@ impl Store for MemoryStore {
 
     fn queues(&self) -> Result<Vec<QueueRecord>, StoreError> {
         Ok(self.read()?.queues.values().cloned().collect())
+    }
+
+    fn all_calendars(&self) -> Result<Vec<CalendarRecord>, StoreError> {
+        Ok(self.read()?.calendars.values().cloned().collect())
     }
 }
 

@@ -4,6 +4,7 @@
 //! together, or by due time. No query looks at more than [`SCAN_MAX`] rows, but for one thing: a
 //! list by due time looks at whole buckets of due time.
 
+use crate::calendar::CalendarRecord;
 use crate::error::StoreError;
 use crate::id::{NamespaceId, Partition, QueueId, Seq, Shard, TaskId};
 use crate::schedule::ScheduleRecord;
@@ -152,6 +153,29 @@ pub trait Queries: Send + Sync {
         namespace: NamespaceId,
         name: &str,
     ) -> Result<Option<ScheduleRecord>, StoreError>;
+
+    /// Exclusion calendars of a namespace in order of name, after `after`.
+    fn calendars(
+        &self,
+        namespace: NamespaceId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<CalendarRecord>, StoreError>;
+
+    /// One exclusion calendar.
+    fn calendar(
+        &self,
+        namespace: NamespaceId,
+        name: &str,
+    ) -> Result<Option<CalendarRecord>, StoreError>;
+
+    /// The names of the first `limit` schedules, in order of name, that name a calendar.
+    fn calendar_users(
+        &self,
+        namespace: NamespaceId,
+        calendar: &str,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError>;
 
     /// The latest created of a schedule's final tasks, newest first, payloads left out.
     fn last_runs(&self, uid: u128, limit: usize) -> Result<Vec<Task>, StoreError>;

@@ -24,8 +24,22 @@ pub enum Rule {
     Every(i64),
     /// Fixed delay after the previous run's end, in microseconds.
     After(i64),
-    /// Every n calendar units at a civil time; the text is the document's `calendar` as JSON.
-    Calendar(String),
+    /// Every n calendar units at a civil time.
+    Calendar(CalendarRule),
+}
+
+/// A calendar rule, in the words of its document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CalendarRule {
+    /// The period: `1 month`, `2 weeks`.
+    pub every: String,
+    /// The day within it: a number, or a word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
+    /// The civil time of day.
+    pub at: String,
+    /// `clamp` or `skip`.
+    pub month_end: String,
 }
 
 /// What happens to occurrences whose time passed while nothing could run them.
@@ -79,7 +93,7 @@ pub struct ScheduleDoc {
     /// Largest stable delay added to an occurrence, in microseconds.
     #[serde(default)]
     pub jitter: i64,
-    /// Names of exclusion calendars.
+    /// Names of exclusion calendars of its namespace, which a store sees to that they exist.
     #[serde(default)]
     pub exclude: Vec<String>,
     /// Misfire policy.
@@ -112,9 +126,22 @@ pub struct Cursor {
     /// The stored next occurrence of origin `plan`, if there is one.
     #[serde(default)]
     pub next: Option<NextOccurrence>,
+    /// Up to where the plan is over, because what was planned has started, ended or was skipped: nothing
+    /// of logical time up to here is planned again, whatever becomes of the document, the calendars or
+    /// the clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Time>,
     /// Planned occurrences created so far, which `max_runs` bounds.
     #[serde(default)]
     pub created: u64,
+    /// The sum of the versions of the exclusion calendars that `next` was planned by, which grows with
+    /// every change of one of them. An owner that knows newer ones plans it anew.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub calendars: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// The occurrence that waits.

@@ -9,6 +9,7 @@
 //! writer.
 
 mod bucket;
+mod calendars;
 mod catalog;
 mod checkpoint;
 mod error;
@@ -33,6 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::calendar::CalendarRecord;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::{Partition, Seq, Shard};
 use crate::lease::Leases;
@@ -318,6 +320,11 @@ impl Store for SqliteStore {
 
     fn queues(&self) -> Result<Vec<QueueRecord>, StoreError> {
         catalog::read_queues(&self.readers.question()?.conn)
+    }
+
+    fn all_calendars(&self) -> Result<Vec<CalendarRecord>, StoreError> {
+        let all = "true ORDER BY c.namespace, c.name";
+        calendars::read(&self.readers.question()?.conn, all, [])
     }
 }
 

@@ -3,6 +3,7 @@
 //! All calls block; the caller gives them threads. `commit` is called by one thread at a time;
 //! the reads may run beside it and see committed state only.
 
+use crate::calendar::CalendarRecord;
 use crate::error::StoreError;
 use crate::id::{Epoch, Partition, Seq, Shard};
 use crate::queue::QueueRecord;
@@ -189,4 +190,8 @@ pub trait Store: Send + Sync {
 
     /// All queues of all namespaces.
     fn queues(&self) -> Result<Vec<QueueRecord>, StoreError>;
+
+    /// All exclusion calendars of all namespaces, in order of (namespace, name). An owner reads them
+    /// before it takes shards, since schedules are planned by them.
+    fn all_calendars(&self) -> Result<Vec<CalendarRecord>, StoreError>;
 }

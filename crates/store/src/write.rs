@@ -4,6 +4,7 @@
 //! `commit` call share a transaction and an fsync but not their fate. Each write is
 //! compare-and-set on (row, version), under the epochs of the unit's shards.
 
+use crate::calendar::{CalendarDoc, CalendarRecord};
 use crate::id::{Epoch, NamespaceId, Seq, Shard, TaskId};
 use crate::queue::QueueRecord;
 use crate::schedule::{Cursor, ScheduleRecord};
@@ -148,7 +149,7 @@ pub enum Write {
         due: Time,
     },
     /// Creates (version 0) or replaces a schedule, compare-and-set on `version`. The stored
-    /// version becomes one more.
+    /// version becomes one more. Refused as `NoCalendar` when it names a calendar that is not there.
     PutSchedule(Box<ScheduleRecord>),
     /// Moves a schedule on: only its cursor changes. The stored version becomes one more.
     Advance {
@@ -165,6 +166,31 @@ pub enum Write {
         uid: u128,
         /// The version it must have.
         version: u32,
+    },
+    /// Creates (version 0) or replaces an exclusion calendar, compare-and-set on `version`; creates
+    /// its namespace when that is new. The stored version is greater than any that a calendar of
+    /// this store ever had. Answers [`Done::Calendar`].
+    PutCalendar {
+        /// Namespace name.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// The version it must have.
+        version: u64,
+        /// When.
+        at: Time,
+        /// Its days.
+        doc: Box<CalendarDoc>,
+    },
+    /// Removes an exclusion calendar. Refused as `InUse` while a schedule names it: that is judged in
+    /// the same transaction as the naming, so no schedule ever names one that is not there.
+    DeleteCalendar {
+        /// Its namespace.
+        namespace: NamespaceId,
+        /// Its name.
+        name: String,
+        /// The version it must have.
+        version: u64,
     },
     /// Appends to the statistics of a minute.
     Stats(Box<StatsDelta>),
@@ -233,6 +259,8 @@ pub enum Done {
     Kept(TaskId),
     /// The queue as it is now.
     Queue(Box<QueueRecord>),
+    /// The calendar as it is now.
+    Calendar(Box<CalendarRecord>),
     /// The task as it is now.
     Redriven(Box<crate::task::Task>),
     /// Rows deleted.
@@ -263,6 +291,10 @@ pub enum Refusal {
     KeyTaken(TaskId),
     /// Another schedule of that name, or an occurrence of that schedule, exists.
     Exists,
+    /// The schedule names a calendar that does not exist.
+    NoCalendar,
+    /// A schedule names the calendar.
+    InUse,
 }
 
 /// What became of one unit: an answer per write, or the refusal.

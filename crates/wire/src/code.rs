@@ -46,6 +46,8 @@ codes! {
     TASK_STARTED = "task_started", "The task has had an attempt";
     /// 409: the thing is in a state that does not allow it.
     WRONG_STATE = "wrong_state", "Its state does not allow it";
+    /// 409: something else names it.
+    IN_USE = "in_use", "Something else uses it";
     /// 409: it was changed meanwhile.
     VERSION_CONFLICT = "version_conflict", "It was changed meanwhile";
     /// 413: too large.

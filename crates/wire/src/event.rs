@@ -38,6 +38,9 @@ pub struct Event {
     /// The schedule it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
+    /// The exclusion calendar it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calendar: Option<String>,
     /// The node it happened on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::json::present;
 use crate::task::{is_default, is_false, is_zero};
-use crate::{Calendar, Duration, Json, Pairs, Retry, Target, TaskState, Timestamp};
+use crate::{Duration, Json, NewCalendar, Pairs, Retry, Target, TaskState, Timestamp};
 
 /// A schedule to create or replace: exactly one of `cron`, `every`, `after`, `calendar`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -30,7 +30,7 @@ pub struct NewSchedule {
     /// Fixed delay: this long after the previous run became final.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Duration>,
-    /// Every so many days, weeks, months or years at a civil time.
+    /// Every so many days, weeks, months, quarters or years at a civil time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calendar: Option<CalendarRule>,
     /// The IANA name of its time zone. Default: `UTC`.
@@ -192,14 +192,17 @@ pub enum Fold {
     Both,
 }
 
-/// Every so many days, weeks, months or years at a civil time.
+/// Every so many days, weeks, months, quarters or years at a civil time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CalendarRule {
-    /// How often, such as `1 month`, `2 weeks`, `3 days`, `1 year`.
+    /// How often, such as `1 month`, `2 weeks`, `3 days`, `1 quarter`, `1 year`; counted from the period
+    /// that holds `start`.
     #[schema(example = "1 month")]
     pub every: String,
-    /// On which day: of the month, or `last_business_day`. Default: that of `start`.
+    /// On which day: of the month (1 to 31; of a quarter's or year's month, which is that of `start`), of
+    /// the week (1, Monday, to 7), or `last_business_day` of the month, quarter or year. Default: that
+    /// of `start`; without one the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<On>,
     /// At which civil time, such as `02:00` or `02:00:30`. Default: midnight.
@@ -296,7 +299,7 @@ pub struct Schedule {
     /// Fixed delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Duration>,
-    /// Every so many days, weeks, months or years at a civil time.
+    /// Every so many days, weeks, months, quarters or years at a civil time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calendar: Option<CalendarRule>,
     /// The IANA name of its time zone.
@@ -415,9 +418,10 @@ pub struct PreviewRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1000)]
     pub n: Option<u32>,
-    /// Calendars to use besides the stored ones. Default: none.
+    /// Calendars to use besides the stored ones, or in their place; the schedule names them in
+    /// `exclude`. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calendars: Vec<Calendar>,
+    pub calendars: Vec<NewCalendar>,
 }
 
 /// The next occurrences of a schedule.
@@ -425,6 +429,9 @@ pub struct PreviewRequest {
 pub struct Preview {
     /// The occurrences, earliest first; empty when the rule never fires again.
     pub items: Vec<Occurrence>,
+    /// What calendars leave out after the last of them, when no other follows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
 }
 
 /// One planned time and why it is there.
@@ -439,6 +446,26 @@ pub struct Occurrence {
     pub local: String,
     /// `normal`, or why it differs from the rule as written: shifted by a gap, first or last of a
     /// fold, clamped to a month's end, jittered; several are joined by commas.
+    pub why: String,
+    /// What calendars leave out between the occurrence before and this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Occurrences in a row that a calendar leaves out for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeftOut {
+    /// Where the rule has the first of them.
+    pub from: Timestamp,
+    /// Where the rule has the last of them.
+    pub to: Timestamp,
+    /// The first in the schedule's zone, with offset.
+    pub local: String,
+    /// How many; counted up to 1,000, and up to 100,000 in one preview.
+    pub count: u64,
+    /// The calendar, the first in `exclude` that has the days.
+    pub calendar: String,
+    /// Which days of the calendar they are: `2026-10-01`, `2026-10-01 to 2026-10-07` or `every sun`.
     pub why: String,
 }
 

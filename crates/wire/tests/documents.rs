@@ -121,10 +121,18 @@ fn a_schedule_as_shown_can_be_given_again() {
 
 #[test]
 fn calendars_queues_and_worker_documents_keep_their_form() {
-    round_trip::<Calendar>(json!({
+    let given = round_trip::<NewCalendar>(json!({
         "name": "cn", "dates": ["2026-10-01"], "ranges": [{"from": "2026-10-01", "to": "2026-10-07"}],
         "weekdays": ["sat", "sun"], "ics": "BEGIN:VCALENDAR"
     }));
+    let shown: Calendar = serde_json::from_value(json!({
+        "name": "cn", "namespace": "default", "dates": ["2026-10-01"],
+        "ranges": [{"from": "2026-10-01", "to": "2026-10-07"}], "weekdays": ["sat", "sun"],
+        "ics": "BEGIN:VCALENDAR", "used_by": ["s"], "version": 3, "a field of a newer server": 1,
+        "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"
+    }))
+    .unwrap();
+    assert_eq!(NewCalendar::from(shown), given, "a calendar as shown can be given again");
     round_trip::<NewQueue>(json!({
         "name": "q", "concurrency": 8, "rate": {"per": "1s", "count": 100, "burst": 100},
         "per_key_concurrency": 1, "partitions": 4, "paused": false,
@@ -212,7 +220,7 @@ fn every_document_has_a_schema_with_descriptions() {
     #[openapi(components(schemas(
         NewTask, Task, Page<Task>, TaskPatch, BatchReply, ManyRequest, ManyReply, CancelReply,
         NewSchedule, Schedule, Page<Schedule>, PreviewRequest, Preview, TriggerReply,
-        BackfillRequest, BackfillReply, Calendar, NewQueue, Queue, PurgeReply, ClaimRequest,
+        BackfillRequest, BackfillReply, NewCalendar, Calendar, NewQueue, Queue, PurgeReply, ClaimRequest,
         ClaimReply, CompleteItem, HeartbeatItem, HoldReply, Stats, Series, Wheels, Node, Worker,
         Event, PruneRequest, PruneReply, Problem
     )))]

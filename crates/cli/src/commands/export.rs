@@ -1,16 +1,16 @@
-//! `tourbillon export`: tasks or schedules as NDJSON on standard output.
+//! `tourbillon export`: tasks, schedules or calendars as NDJSON on standard output.
 
 use clap::{Args, Subcommand};
-use tourbillon_wire::{NewSchedule, NewTask};
+use tourbillon_wire::{NewCalendar, NewSchedule, NewTask};
 
-use super::App;
 use super::schedule::list::all;
 use super::task::filter::FilterArgs;
 use super::task::list::Pages;
+use super::{App, calendar};
 use crate::exit::Status;
 use crate::progress;
 
-/// Write tasks or schedules as JSON, one a line, to standard output.
+/// Write tasks, schedules or calendars as JSON, one a line, to standard output.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     #[command(subcommand)]
@@ -29,6 +29,9 @@ enum What {
     },
     /// Schedules, in the form that `schedule apply` reads.
     Schedules,
+    /// Calendars, in the form that `calendar apply` reads: to be stored before schedules that name
+    /// them.
+    Calendars,
 }
 
 impl Export {
@@ -41,6 +44,13 @@ impl Export {
                 for schedule in all(&client).await? {
                     any = true;
                     app.out.object(&NewSchedule::from(schedule))?;
+                    bar.inc(1);
+                }
+            }
+            What::Calendars => {
+                for calendar in calendar::all(&client).await? {
+                    any = true;
+                    app.out.object(&NewCalendar::from(calendar))?;
                     bar.inc(1);
                 }
             }

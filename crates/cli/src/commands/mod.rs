@@ -9,6 +9,7 @@ use crate::exit::Status;
 use crate::output::Out;
 
 pub(crate) mod at;
+pub(crate) mod calendar;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod cron;
@@ -61,6 +62,7 @@ async fn client_command(app: &App, command: Command) -> anyhow::Result<Status> {
         Command::Cron(command) => command.run(app).await,
         Command::Task(command) => command.run(app).await,
         Command::Schedule(command) => command.run(app).await,
+        Command::Calendar(command) => command.run(app).await,
         Command::Queue(command) => command.run(app).await,
         Command::Import(command) => command.run(app).await,
         Command::Export(command) => command.run(app).await,

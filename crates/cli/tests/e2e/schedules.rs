@@ -255,6 +255,48 @@ async fn a_removed_or_paused_schedule_starts_nothing_more() {
     assert_eq!((&shown["paused"], shown.get("next_at")), (&Value::Bool(true), None), "{shown}");
 }
 
+/// A calendar and a calendar rule are there after a kill; while every day is left out nothing runs, and
+/// when the calendar is changed it goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn calendars_outlive_the_server_and_are_followed() {
+    let (folder, receiver) = (Folder::new(), Receiver::start().await);
+    let server = Server::start(&folder).await;
+    let all = json!({"weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]});
+    server.put("/v1/calendars/closed", &all).await.is(201);
+    let document = json!({"every": "1s", "exclude": ["closed"],
+        "task": {"target": receiver.target("/closed")}});
+    let made = server.put("/v1/schedules/closed", &document).await.is(201).json();
+    assert_eq!(made.get("next_at"), None, "{made}");
+    let open = json!({"every": "1s", "task": {"target": receiver.target("/open")}});
+    server.put("/v1/schedules/open", &open).await.is(201);
+    let monthly = json!({"calendar": {"every": "1 month", "on": "last_business_day", "at": "18:30"},
+        "tz": "Asia/Shanghai", "task": {"target": receiver.target("/monthly")}});
+    let monthly = server.put("/v1/schedules/monthly", &monthly).await.is(201).json();
+    let open = |calls: &[Call]| calls.iter().filter(|c| c.path == "/open").count();
+    receiver.until("time passes", 30, |calls| open(calls) >= 3).await;
+    server.kill().await;
+
+    let server = Server::start(&folder).await;
+    let before = open(&receiver.calls());
+    receiver.until("time passes again", 30, |calls| open(calls) >= before + 3).await;
+    assert_eq!(receiver.count("/closed"), 0, "every day is left out");
+    let again = server.get("/v1/schedules/monthly").await.is(200).json();
+    assert_eq!(
+        (&again["next_at"], &again["calendar"]),
+        (&monthly["next_at"], &monthly["calendar"])
+    );
+    let refused = server.delete("/v1/calendars/closed").await;
+    assert_eq!(refused.status, 409);
+    let asked = now();
+    server.put("/v1/calendars/closed", &json!({})).await.is(200);
+    let calls =
+        receiver.until("it goes on", 30, |calls| calls.iter().any(|c| c.path == "/closed")).await;
+    let first = calls.iter().find(|c| c.path == "/closed").expect("just seen");
+    assert!(first.logical > Some(asked), "what was left out is not made up for: {first:?}");
+    let calendar = server.get("/v1/calendars/closed").await.is(200).json();
+    assert_eq!(calendar["used_by"], json!(["closed"]));
+}
+
 /// A document put twice changes nothing; a change takes effect at once; a trigger runs now.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schedule_is_put_changed_triggered_and_previewed() {

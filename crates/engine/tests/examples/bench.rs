@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use tourbillon_engine::api::{
     Answer, Claim, Effect, Ended, Event, Now, ReplyId, Request, StartOrder,
 };
+use tourbillon_engine::calendars::Calendar;
 use tourbillon_engine::{Engine, EngineConfig};
+use tourbillon_schedule::Exclusion;
 use tourbillon_store::id::shard_of;
 use tourbillon_store::queries::{Located, TaskFilter};
 use tourbillon_store::schedule::{Cursor, Misfire, Overlap, Rule};
 use tourbillon_store::task::{Backoff, BackoffShape, CommandTarget, Retry, Target};
 use tourbillon_store::time::SECOND;
 use tourbillon_store::{
-    AttemptOutcome, Done, Epoch, LeaseAsk, MemoryStore, NewTask, Partition, Queries, QueueRecord,
-    ScheduleDoc, ScheduleRecord, Seq, Shard, State, Store, Task, TaskId, TaskSpec, Time, Unit,
-    Write,
+    AttemptOutcome, CalendarDoc, Done, Epoch, LeaseAsk, MemoryStore, NewTask, Partition, Queries,
+    QueueRecord, ScheduleDoc, ScheduleRecord, Seq, Shard, State, Store, Task, TaskId, TaskSpec,
+    Time, Unit, Write,
 };
 
 /// 2026-03-02T00:00:00Z, a Monday.
@@ -85,6 +87,9 @@ impl Bench {
     fn boot(&mut self) {
         let queues = self.store.queues().expect("reads work");
         self.tell(Event::Queues(queues));
+        let calendars = self.store.all_calendars().expect("reads work");
+        let calendars = calendars.iter().map(|c| Calendar::of(c).expect("it was judged"));
+        self.tell(Event::Calendars(calendars.collect()));
         self.gain();
     }
 
@@ -327,11 +332,48 @@ impl Bench {
         }
     }
 
+    // ---- calendars --------------------------------------------------------------------------
+
+    /// Stores a calendar of these dates and weekdays, and does not tell the engine yet.
+    pub(crate) fn store_calendar(&mut self, name: &str, days: &[&str]) -> Calendar {
+        let known = self.store.calendar(self.queue.namespace, name).expect("reads work");
+        let (weekdays, dates) =
+            days.iter().map(|day| (*day).to_owned()).partition(|d| d.len() == 3);
+        let write = Write::PutCalendar {
+            namespace: self.queue.namespace_name.clone(),
+            name: name.into(),
+            version: known.map_or(0, |known| known.version),
+            at: self.now(),
+            doc: Box::new(CalendarDoc { dates, weekdays, ..CalendarDoc::default() }),
+        };
+        let done = self.store.commit(&[Unit { fences: vec![], writes: vec![write] }]);
+        let Ok([Ok(done)]) = done.as_deref() else { panic!("no calendar") };
+        let [Done::Calendar(record)] = &done[..] else { panic!("no calendar") };
+        Calendar::of(record).expect("these are days")
+    }
+
+    /// The days of calendars as they are stored.
+    pub(crate) fn engine_days(&self, names: &[String]) -> Vec<std::sync::Arc<Exclusion>> {
+        let of = |name: &String| {
+            let record = self.store.calendar(self.queue.namespace, name).expect("reads work");
+            Calendar::of(&record.expect("it exists")).expect("it was judged").days
+        };
+        names.iter().map(of).collect()
+    }
+
+    /// Stores a calendar, tells the engine, and waits for what follows.
+    pub(crate) fn calendar(&mut self, name: &str, days: &[&str]) -> ReplyId {
+        let calendar = self.store_calendar(name, days);
+        self.tell(Event::Calendars(vec![calendar]));
+        self.ask(Request::AwaitCalendars)
+    }
+
     // ---- schedules --------------------------------------------------------------------------
 
-    pub(crate) fn schedule(&mut self, name: &str, doc: ScheduleDoc) -> ScheduleRecord {
+    /// A schedule that nobody created yet.
+    pub(crate) fn unstored(&mut self, name: &str) -> ScheduleRecord {
         self.next += 1;
-        let record = ScheduleRecord {
+        ScheduleRecord {
             uid: u128::from(self.next),
             namespace: self.queue.namespace,
             name: name.into(),
@@ -341,9 +383,13 @@ impl Bench {
             paused: false,
             created_at: self.now(),
             updated_at: self.now(),
-            doc,
+            doc: every(60, Misfire::Once, Overlap::Skip),
             cursor: Cursor::default(),
-        };
+        }
+    }
+
+    pub(crate) fn schedule(&mut self, name: &str, doc: ScheduleDoc) -> ScheduleRecord {
+        let record = ScheduleRecord { doc, ..self.unstored(name) };
         let reply = self.ask(Request::PutSchedule(Box::new(record)));
         match self.answers.remove(&reply) {
             Some(Answer::Schedule(record)) => *record,

@@ -3,6 +3,7 @@
 //! unless a test holds it back.
 
 mod bench;
+mod calendars;
 mod faults;
 mod ownership;
 mod policies;

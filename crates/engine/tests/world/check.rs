@@ -11,6 +11,7 @@ use tourbillon_store::{
     ScheduleRecord, Seq, Shard, State, Store, StoreError, Task, TaskId, Unit, UnitResult, Write,
 };
 
+use crate::calendars::Promise;
 use crate::clients::Asked;
 use crate::plant::Plant;
 use crate::world::World;
@@ -47,7 +48,7 @@ pub(crate) struct Active {
     pub timeout: i64,
     /// Its end was told, so it may be over for the engine.
     pub told: bool,
-    uid: Option<u128>,
+    pub uid: Option<u128>,
 }
 
 /// What is known of a queue's limits while they change: the loosest that may hold.
@@ -76,6 +77,8 @@ pub(crate) struct Model {
     pub outstanding: BTreeMap<ReplyId, Asked>,
     queues: HashMap<QueueId, Limits>,
     schedules: HashMap<u128, Stopped>,
+    /// What the change of a calendar promised when it was answered, until the next change of it.
+    pub calendars: HashMap<String, Promise>,
     /// How often each shard was lost.
     pub losses: HashMap<Shard, u32>,
     /// When the start of an attempt was committed.
@@ -101,6 +104,7 @@ impl Model {
             outstanding: BTreeMap::new(),
             queues: HashMap::new(),
             schedules: HashMap::new(),
+            calendars: HashMap::new(),
             losses: HashMap::new(),
             recorded: HashMap::new(),
             rates: HashMap::new(),
@@ -252,6 +256,10 @@ impl World {
                 let before = worker.is_some()
                     && self.model.recorded.get(&open.nonce).is_some_and(|at| *at <= since);
                 self.check(before, || format!("{what} starts although its schedule is {why}"));
+            }
+            if first_ever && !redriven && open.n == 1 {
+                let recorded = self.model.recorded.get(&open.nonce).copied();
+                self.check_calendars(link, task.shard, recorded, &what);
             }
             if open.n == 1 {
                 self.check_overlap(link.uid, task, &what);
@@ -454,6 +462,9 @@ impl World {
                 self.count("redriven");
             }
             (Asked::Queue { record }, answer) => self.queue_answered(record, answer),
+            (Asked::Calendar { name, version, told }, Answer::Done) => {
+                self.calendar_answered(name, *version, *told);
+            }
             (Asked::Schedule { uid, delete, .. }, Answer::Schedule(_) | Answer::Done) => {
                 let schedules = self.schedules();
                 let stored = schedules.iter().find(|s| s.uid == *uid);
@@ -625,7 +636,8 @@ impl World {
                 None => {
                     let doc = &schedule.doc;
                     let spent = doc.max_runs.is_some_and(|max| schedule.cursor.created >= max);
-                    self.check(schedule.paused || spent || doc.end.is_some(), || {
+                    let ends = doc.end.is_some() || !doc.exclude.is_empty();
+                    self.check(schedule.paused || spent || ends, || {
                         format!("{} goes on no further", schedule.name)
                     });
                 }

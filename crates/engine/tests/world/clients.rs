@@ -20,16 +20,45 @@ use crate::world::{Act, World, rate, shard_of};
 /// What was asked under a [`ReplyId`].
 #[derive(Debug)]
 pub(crate) enum Asked {
-    Accept { ids: Vec<TaskId>, replaces: Option<TaskId> },
-    Cancel { id: TaskId },
-    Edit { id: TaskId },
-    Redrive { id: TaskId, schedule: Option<u128> },
-    Queue { record: Box<QueueRecord> },
-    Schedule { uid: u128, paused: bool, delete: bool },
+    Accept {
+        ids: Vec<TaskId>,
+        replaces: Option<TaskId>,
+    },
+    Cancel {
+        id: TaskId,
+    },
+    Edit {
+        id: TaskId,
+    },
+    Redrive {
+        id: TaskId,
+        schedule: Option<u128>,
+    },
+    Queue {
+        record: Box<QueueRecord>,
+    },
+    Schedule {
+        uid: u128,
+        paused: bool,
+        delete: bool,
+    },
     Trigger,
-    Claim { worker: usize },
-    Complete { items: Vec<(AttemptToken, AttemptOutcome)> },
-    Heartbeat { tokens: Vec<AttemptToken> },
+    /// A calendar was changed to this version, or removed.
+    Calendar {
+        name: String,
+        version: Option<u64>,
+        /// When the engine was told, in store time.
+        told: Time,
+    },
+    Claim {
+        worker: usize,
+    },
+    Complete {
+        items: Vec<(AttemptToken, AttemptOutcome)>,
+    },
+    Heartbeat {
+        tokens: Vec<AttemptToken>,
+    },
 }
 
 impl Asked {
@@ -65,6 +94,8 @@ pub(crate) struct Clients {
     held: BTreeMap<u64, Held>,
     waits: HashMap<usize, ReplyId>,
     overlaps: HashMap<u128, Overlap>,
+    /// The calendars that each schedule names.
+    pub excludes: HashMap<u128, Vec<String>>,
     pub closed: bool,
 }
 
@@ -80,7 +111,7 @@ struct Held {
 const QUEUES_OF_WORKERS: [usize; 2] = [2, 3];
 
 impl World {
-    fn reply(&mut self) -> ReplyId {
+    pub(crate) fn reply(&mut self) -> ReplyId {
         self.clients.next_reply += 1;
         ReplyId(self.clients.next_reply)
     }
@@ -90,7 +121,7 @@ impl World {
         TaskId(7 << 76 | u128::from(self.clients.next_id))
     }
 
-    fn send(&mut self, asked: Asked, event: Event) {
+    pub(crate) fn send(&mut self, asked: Asked, event: Event) {
         let delay = self.some_time();
         self.after(delay, Act::Deliver { asked: Box::new(asked), event });
     }
@@ -234,7 +265,7 @@ impl World {
         if self.calm {
             return;
         }
-        match self.rng.below(100) {
+        match self.rng.below(105) {
             0..=29 => self.create(1),
             30..=36 => {
                 let n = self.rng.between(2, 15) as usize;
@@ -249,7 +280,8 @@ impl World {
             79..=88 => self.put_schedule(),
             89..=93 => self.pause_schedule(),
             94..=95 => self.delete_schedule(),
-            _ => self.trigger(),
+            96..=99 => self.trigger(),
+            _ => self.change_calendar(),
         }
         let next = match self.rng.below(10) {
             0 => self.rng.between(0, 10 * SECOND),
@@ -502,7 +534,7 @@ impl World {
             end: None,
             max_runs: self.rng.chance(20).then_some(self.rng.between(1, 8) as u64),
             jitter: if self.rng.chance(20) { 2 * SECOND } else { 0 },
-            exclude: vec![],
+            exclude: self.some_calendars(),
             misfire: *self.rng.pick(&misfires),
             misfire_grace: self.rng.chance(30).then_some(self.rng.between(0, MINUTE)),
             misfire_limit: self.rng.between(1, 5) as u32,
@@ -514,6 +546,7 @@ impl World {
         let record = match known {
             Some(known) => {
                 doc.overlap = known.doc.overlap;
+                doc.exclude = known.doc.exclude.clone();
                 if self.rng.chance(70) {
                     doc.rule = known.doc.rule.clone();
                 }
@@ -545,6 +578,7 @@ impl World {
         };
         let uid = record.uid;
         self.clients.overlaps.insert(uid, record.doc.overlap);
+        self.clients.excludes.insert(uid, record.doc.exclude.clone());
         let reply = self.reply();
         let request = Request::PutSchedule(Box::new(record));
         let asked = Asked::Schedule { uid, paused: false, delete: false };

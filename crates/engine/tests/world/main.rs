@@ -6,6 +6,7 @@
 //! `WORLD_SEED=7 cargo test -p tourbillon-engine --test world one_seed -- --nocapture`. Many:
 //! `WORLD_SEEDS=20000 WORLD_FROM=1000 cargo test --release -p tourbillon-engine --test world`.
 
+mod calendars;
 mod check;
 mod clients;
 mod plant;
@@ -57,8 +58,11 @@ fn play(from: u64, seeds: u64) -> Counters {
 }
 
 /// What must have happened for the suite to mean anything.
-const RARE: [&str; 24] = [
+const RARE: [&str; 28] = [
     "adopted worker attempts",
+    "calendars changed",
+    "calendars in use",
+    "calendars removed",
     "cancelled",
     "cancelling",
     "cancels during a load",
@@ -73,6 +77,7 @@ const RARE: [&str; 24] = [
     "loads of several shards",
     "memory full",
     "overdue loads",
+    "planned anew by calendars",
     "pull-backs",
     "redriven",
     "reloads with running attempts",

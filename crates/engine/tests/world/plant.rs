@@ -20,10 +20,12 @@ pub(crate) enum Plant {
     EarlyLoad,
     /// The end of an attempt is told as soon as it is known, not when it is committed.
     DoneBeforeCommit,
+    /// A calendar that changed is not told.
+    UntoldCalendar,
 }
 
 impl Plant {
-    pub(crate) const ALL: [Plant; 8] = [
+    pub(crate) const ALL: [Plant; 9] = [
         Plant::AckBeforeCommit,
         Plant::IgnoredTombstone,
         Plant::FenceWithoutEpoch,
@@ -32,5 +34,6 @@ impl Plant {
         Plant::LostReply,
         Plant::EarlyLoad,
         Plant::DoneBeforeCommit,
+        Plant::UntoldCalendar,
     ];
 }

@@ -53,6 +53,12 @@ pub(crate) enum Act {
         asked: Box<Asked>,
         event: Event,
     },
+    /// The node tells its engine of a calendar, then waits for it on behalf of who changed it.
+    Calendar {
+        event: Event,
+        asked: Box<Asked>,
+        request: Event,
+    },
     Abandon {
         reply: ReplyId,
     },
@@ -300,6 +306,13 @@ impl World {
                 self.attempt_ends(life, seq, nonce, stopped);
             }
             Act::Deliver { asked, event } => self.deliver(*asked, event),
+            Act::Calendar { event, mut asked, request } => {
+                if let Asked::Calendar { told, .. } = &mut *asked {
+                    *told = self.now();
+                }
+                self.step(event);
+                self.deliver(*asked, request);
+            }
             Act::Abandon { reply } => {
                 if !self.gathered.is_empty() {
                     // One of them may answer it.
@@ -411,10 +424,12 @@ impl World {
                 if self.plant == Some(Plant::DoubleAdvance) {
                     double_advance(&mut units);
                 }
-                for write in units.iter().flat_map(|u| &u.writes) {
+                let writes: Vec<Write> = units.iter().flat_map(|u| u.writes.clone()).collect();
+                for write in &writes {
                     match write {
                         Write::Spill { .. } => self.count("spills"),
                         Write::Advance { .. } => self.count("advances"),
+                        Write::PutSchedule(record) => self.count_planned_anew(record),
                         _ => {}
                     }
                 }
@@ -653,7 +668,8 @@ impl World {
     }
 
     fn crash(&mut self) {
-        if self.calm || self.engine.is_none() {
+        // One that was told to stop takes nothing in any more: it must stop, and start again.
+        if (self.calm && !self.closing) || self.engine.is_none() {
             self.crash_at_commit = false;
             return;
         }
@@ -722,6 +738,8 @@ impl World {
         let queues = self.store.queues().expect("reads work");
         self.model.queues_known(&queues, self.mono);
         self.step(Event::Queues(queues));
+        let calendars = self.stored_calendars();
+        self.step(Event::Calendars(calendars));
         let shards: Vec<Shard> = self.shards().into_iter().collect();
         self.away.clear();
         self.acquire(shards);
@@ -857,6 +875,7 @@ impl World {
     /// Faults are over: lets everything come to its end.
     fn drain(&mut self) {
         if !self.draining {
+            self.check_plans();
             self.log(|| "drain".into());
             self.draining = true;
             self.model.drain_until = self.mono + 12 * 60 * MINUTE as u64;

@@ -23,6 +23,8 @@ struct Event {
     /// The length in days, from `DURATION`.
     days: Option<i64>,
     yearly: Option<Yearly>,
+    /// It was called off: it has no days.
+    cancelled: bool,
 }
 
 struct Yearly {
@@ -73,6 +75,7 @@ pub(super) fn events(
                     let days = duration(value).ok_or_else(|| at("a duration such as P1D"))?;
                     event.days = Some(days);
                 }
+                "STATUS" => event.cancelled = value.eq_ignore_ascii_case("CANCELLED"),
                 "RRULE" => {
                     let rule = yearly(value);
                     event.yearly = Some(rule.ok_or_else(|| {
@@ -105,6 +108,9 @@ impl Event {
             (None, Some(days)) => first + days.max(1) - 1,
             (None, None) => first,
         };
+        if self.cancelled {
+            return Ok(());
+        }
         let Some(rule) = &self.yearly else {
             return add(first, last);
         };
@@ -211,6 +217,7 @@ mod tests {
             &["2026-09-30", "2026-10-08"],
         );
         check("BEGIN:VEVENT|DTSTART:20261001|END:VEVENT", &["2026-10-01"], &["2026-10-02"]);
+        check("BEGIN:VEVENT|DTSTART:20261001|STATUS:CANCELLED|END:VEVENT", &[], &["2026-10-01"]);
         check(
             "BEGIN:VEVENT|DTSTART:20261001T200000Z|DTEND:20261002T030000Z|END:VEVENT",
             &["2026-10-01", "2026-10-02"],

@@ -2,14 +2,19 @@
 //!
 //! Days are civil dates in the schedule's zone. What always holds: ranges are kept in order and
 //! apart, so asking costs O(log n). It deliberately lacks moving an occurrence to another day:
-//! an excluded one is left out.
+//! an excluded one is left out. It also lacks the names of holidays: why a day is left out is told
+//! in dates and weekdays.
 
 mod ics;
+mod reason;
 
 use std::borrow::Cow;
 
 use crate::civil::{date_of, day_of, days_in, weekday_of};
 use crate::error::{Error, Kind};
+use crate::{MAX_INSTANT, MIN_INSTANT, Micros};
+
+pub use reason::Reason;
 
 /// Most separate ranges of dates in one calendar.
 const RANGES_MAX: usize = 10_000;
@@ -40,6 +45,45 @@ impl Exclusion {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Everything that a document may give: single dates, ranges of dates, weekdays, an iCalendar text.
+    ///
+    /// ```
+    /// use tourbillon_schedule::Exclusion;
+    /// let wrong = Exclusion::of(["2026-10-01", "2026-02-30"], [], ["sat"], None).unwrap_err();
+    /// assert_eq!(wrong.field(), "dates[1]");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What [`Exclusion::with_dates`], [`Exclusion::with_weekday`] and [`Exclusion::with_ics`] refuse; the
+    /// field is `dates[1]`, `ranges[0].to`, `weekdays[2]`, `ics line 4` and so on.
+    pub fn of<'a>(
+        dates: impl IntoIterator<Item = &'a str>,
+        ranges: impl IntoIterator<Item = (&'a str, &'a str)>,
+        weekdays: impl IntoIterator<Item = &'a str>,
+        ics: Option<&str>,
+    ) -> Result<Self, Error> {
+        let mut all = Self::new();
+        for (index, text) in dates.into_iter().enumerate() {
+            all = all.with_dates(text, text).map_err(|e| e.at(format!("dates[{index}]")))?;
+        }
+        for (index, (from, to)) in ranges.into_iter().enumerate() {
+            all = all.with_dates(from, to).map_err(|e| {
+                // A bound on all of them names no end of the range.
+                let end = if ["from", "to"].contains(&e.field()) { e.field() } else { "from" };
+                let path = format!("ranges[{index}].{end}");
+                e.at(path)
+            })?;
+        }
+        for (index, weekday) in weekdays.into_iter().enumerate() {
+            all = all.with_weekday(weekday).map_err(|e| e.at(format!("weekdays[{index}]")))?;
+        }
+        match ics {
+            Some(text) => all.with_ics(text),
+            None => Ok(all),
+        }
     }
 
     /// With the dates from one to another, both included: `2026-10-01`.
@@ -93,15 +137,51 @@ impl Exclusion {
         date("date", text).map(|day| self.has(day))
     }
 
-    fn has(&self, day: i64) -> bool {
-        self.weekdays >> weekday_of(day) & 1 == 1 || self.range_end(day).is_some()
+    /// The days that are left out from an instant's day (in UTC) on, in order, each as `2026-10-01` with
+    /// the reason. Up to the year 9999.
+    pub fn days_from(&self, instant: Micros) -> impl Iterator<Item = (String, Reason)> + '_ {
+        let instant = instant.clamp(MIN_INSTANT, MAX_INSTANT);
+        let mut next = Some(instant.div_euclid(1_000_000).div_euclid(crate::civil::DAY_S));
+        std::iter::from_fn(move || {
+            let day = self.first_from(next?)?;
+            next = day.checked_add(1);
+            Some((reason::written(day), self.reason(day)?))
+        })
     }
 
-    /// The last day of the range that holds a day.
-    fn range_end(&self, day: i64) -> Option<i64> {
+    /// The first day that is left out from one on.
+    fn first_from(&self, day: i64) -> Option<i64> {
+        let weekly = (day..day + 7).find(|day| self.is_weekday(*day));
+        let after = self.ranges.partition_point(|(_, last)| *last < day);
+        let dated = self.ranges.get(after).map(|(first, _)| day.max(*first));
+        let first = match (weekly, dated) {
+            (Some(weekly), Some(dated)) => weekly.min(dated),
+            (weekly, dated) => weekly.or(dated)?,
+        };
+        (first <= day_of(9999, 12, 31)).then_some(first)
+    }
+
+    /// Why a day is left out; `None` when it is not. Dates come before weekdays.
+    pub(crate) fn reason(&self, day: i64) -> Option<Reason> {
+        match self.range(day) {
+            Some((first, last)) => Some(Reason::dates(first, last)),
+            None => self.is_weekday(day).then(|| Reason::weekday(weekday_of(day))),
+        }
+    }
+
+    pub(crate) fn has(&self, day: i64) -> bool {
+        self.is_weekday(day) || self.range(day).is_some()
+    }
+
+    fn is_weekday(&self, day: i64) -> bool {
+        self.weekdays >> weekday_of(day) & 1 == 1
+    }
+
+    /// The range that holds a day.
+    fn range(&self, day: i64) -> Option<(i64, i64)> {
         let before = self.ranges.partition_point(|(first, _)| *first <= day);
-        let (_, last) = self.ranges.get(before.checked_sub(1)?)?;
-        (*last >= day).then_some(*last)
+        let range = self.ranges.get(before.checked_sub(1)?)?;
+        (range.1 >= day).then_some(*range)
     }
 
     fn add(&mut self, first: i64, last: i64) -> Result<(), Error> {
@@ -137,7 +217,7 @@ pub(crate) fn first_allowed<'a>(
             day += 1;
             continue;
         }
-        match calendars.clone().filter_map(|calendar| calendar.range_end(day)).max() {
+        match calendars.clone().filter_map(|calendar| calendar.range(day)).map(|r| r.1).max() {
             Some(last) => day = last + 1,
             None => return Some(day),
         }
@@ -206,6 +286,24 @@ mod tests {
             }
             let expected = (probe..).find(|day| !left_out(*day));
             prop_assert_eq!(first_allowed([&calendar].into_iter(), probe), expected);
+            let listed: Vec<String> =
+                calendar.days_from(probe * 86_400_000_000 + 5).take(20).map(|(day, _)| day).collect();
+            let expected: Vec<String> =
+                (probe..probe + 400).filter(|day| left_out(*day)).take(20).map(reason::written).collect();
+            prop_assert_eq!(listed, expected);
+            for day in -5..230 {
+                let reason = calendar.reason(day).map(|reason| reason.to_string());
+                let dated = days.contains(&day);
+                match reason {
+                    None => prop_assert!(!left_out(day)),
+                    Some(text) if dated => {
+                        let (first, last) = calendar.range(day).unwrap();
+                        prop_assert!(text.starts_with(&reason::written(first)), "{}", text);
+                        prop_assert!(text.ends_with(&reason::written(last)), "{}", text);
+                    }
+                    Some(text) => prop_assert!(text.starts_with("every "), "{}", text),
+                }
+            }
         }
     }
 
@@ -218,6 +316,48 @@ mod tests {
         assert_eq!(new().with_dates("２026-02", "2026-02-01").unwrap_err().field(), "from");
         assert_eq!(new().with_weekday("someday").unwrap_err().field(), "weekdays");
         assert!(new().excludes("+026-01-01").unwrap_err().is_exclusion());
+    }
+
+    #[test]
+    fn a_document_is_the_union_of_its_parts_and_names_what_is_wrong() {
+        let ics = "BEGIN:VEVENT\nDTSTART:20261225\nEND:VEVENT";
+        let all = Exclusion::of(
+            ["2026-10-01"],
+            [("2026-05-01", "2026-05-03")],
+            ["sat", "SUN"],
+            Some(ics),
+        )
+        .unwrap();
+        let days: Vec<String> = all
+            .days_from(crate::parse_instant("2026-09-28T00:00:00Z", None).unwrap())
+            .take(4)
+            .map(|(day, why)| format!("{day}: {why}"))
+            .collect();
+        assert_eq!(
+            days,
+            [
+                "2026-10-01: 2026-10-01",
+                "2026-10-03: every sat",
+                "2026-10-04: every sun",
+                "2026-10-10: every sat",
+            ]
+        );
+        assert!(all.excludes("2026-05-02").unwrap() && all.excludes("2026-12-25").unwrap());
+        let of = |ranges: &[(&'static str, &'static str)], weekdays: &[&'static str], ics| {
+            let error = Exclusion::of(
+                ["2026-01-01"],
+                ranges.iter().copied(),
+                weekdays.iter().copied(),
+                ics,
+            );
+            error.unwrap_err().field().to_owned()
+        };
+        assert_eq!(of(&[("2026-01-01", "2026-01-02"), ("x", "y")], &[], None), "ranges[1].from");
+        assert_eq!(of(&[("2026-01-02", "2026-01-01")], &[], None), "ranges[0].to");
+        assert_eq!(of(&[], &["mon", "noday"], None), "weekdays[1]");
+        assert_eq!(of(&[], &[], Some("BEGIN:VEVENT\nDTSTART:x\n")), "ics line 2");
+        assert_eq!(Exclusion::new().days_from(0).next(), None);
+        assert_eq!(all.days_from(crate::MAX_INSTANT).count(), 0);
     }
 
     #[test]

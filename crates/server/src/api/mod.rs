@@ -5,6 +5,7 @@
 
 pub(crate) mod attempts;
 pub(crate) mod batch;
+pub(crate) mod calendars;
 pub(crate) mod cluster;
 pub(crate) mod events;
 pub(crate) mod health;

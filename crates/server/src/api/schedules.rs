@@ -1,19 +1,23 @@
 //! `/v1/schedules`: rules that say when, and what they create.
 
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use tourbillon_schedule::Exclusion;
 use tourbillon_store::{ScheduleRecord, Task};
 use tourbillon_wire as wire;
 use tourbillon_wire::{
-    NamespaceQuery, NewSchedule, Preview, PreviewQuery, PreviewRequest, Problem, ScheduleListQuery,
-    Timestamp, TriggerReply,
+    NamespaceQuery, NewCalendar, NewSchedule, Preview, PreviewQuery, PreviewRequest, Problem,
+    ScheduleListQuery, Timestamp, TriggerReply,
 };
 use uuid::Uuid;
 
 use super::{list, reply};
 use crate::body::{Doc, Params, PathName};
+use crate::convert::Judge;
 use crate::convert::name::name;
 use crate::convert::number::within;
 use crate::convert::time;
@@ -116,6 +120,7 @@ pub(crate) async fn put(
         None => stored(&app, &namespace, &schedule).await?.is_some_and(|r| r.paused),
     };
     let draft = app.judge(&namespace, &caller).schedule(&schedule, new, paused)?;
+    app.days(&namespace, &draft.doc.exclude, &[])?;
     let put = app.put_schedule(draft, &caller).await?;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
     let last = last_run(&app, put.record.uid).await?;
@@ -234,8 +239,10 @@ pub(crate) async fn preview(
     let namespace = app.namespace(query.namespace)?;
     let (n, after) = range(&app, query.n, query.after)?;
     let (record, _) = find(&app, &namespace, &name).await?;
-    let timing = plan::timing(&record.doc, &record.name)?;
-    Ok(reply::ok(&Preview { items: plan::preview(&timing, after, n) }))
+    let exclude = &record.doc.exclude;
+    let days = app.days(&namespace, exclude, &[])?;
+    let timing = plan::timing(&record.doc, &record.name)?.with_exclusions(days);
+    Ok(reply::ok(&plan::preview(&timing, exclude, after, n)))
 }
 
 /// Show the occurrences of a schedule without storing it.
@@ -259,10 +266,32 @@ pub(crate) async fn preview_unstored(
     let called = schedule.name.clone().unwrap_or_else(|| "preview".to_owned());
     // Nothing is created, so a command needs no token here.
     let judge = app.judge(&namespace, &Caller { trusted: true, peer: None });
-    let draft =
-        judge.schedule(&called, schedule, false).map_err(|failure| failure.under("schedule"))?;
+    let besides = besides(&app, &judge, request.calendars)?;
+    let draft = judge.schedule(&called, schedule, false).map_err(|f| f.under("schedule"))?;
+    let exclude = &draft.doc.exclude;
+    let days = app.days(&namespace, exclude, &besides).map_err(|f| f.under("schedule"))?;
     let timing = plan::timing(&draft.doc, &called).map_err(|f| f.under("schedule"))?;
-    Ok(reply::ok(&Preview { items: plan::preview(&timing, after, n) }))
+    Ok(reply::ok(&plan::preview(&timing.with_exclusions(days), exclude, after, n)))
+}
+
+/// The calendars that a preview is given, by name.
+fn besides(
+    app: &App,
+    judge: &Judge<'_>,
+    given: Vec<NewCalendar>,
+) -> Result<Vec<(String, Arc<Exclusion>)>> {
+    let most = app.limits().excludes;
+    if given.len() > most {
+        let detail = format!("there are {}", given.len());
+        return Err(Failure::invalid("calendars", detail, format!("at most {most} calendars")));
+    }
+    let judged = given.into_iter().enumerate().map(|(index, calendar)| {
+        let called = calendar.name.clone().unwrap_or_default();
+        let draft = judge.calendar(&called, calendar);
+        let draft = draft.map_err(|failure| failure.under(&format!("calendars[{index}]")))?;
+        Ok((draft.name, draft.days))
+    });
+    judged.collect()
 }
 
 fn range(app: &App, n: Option<u32>, after: Option<Timestamp>) -> Result<(usize, i64)> {

@@ -6,6 +6,7 @@
 //! Deliberately absent: state of its own, and anything that the API could not do.
 
 mod analysis;
+mod calendars;
 mod chart;
 mod cluster;
 mod context;
@@ -14,6 +15,7 @@ mod form;
 mod overview;
 mod page;
 mod queues;
+mod rule;
 mod schedules;
 mod task;
 mod tasks;
@@ -48,6 +50,9 @@ pub(crate) fn routes() -> Router<App> {
         .route("/schedules", get(schedules::list))
         .route("/schedules/{name}", get(schedules::show))
         .route("/schedules/{name}/{action}", post(schedules::act))
+        .route("/calendars", get(calendars::list))
+        .route("/calendars/{name}", get(calendars::show))
+        .route("/calendars/{name}/{action}", post(calendars::act))
         .route("/queues", get(queues::list))
         .route("/queues/{name}", get(queues::show))
         .route("/queues/{name}/{action}", post(queues::act))

@@ -23,12 +23,13 @@ const HEADERS: [(HeaderName, &str); 5] = [
 ];
 
 /// The pages that the navigation leads to: path, name, and whether it is live.
-fn places(t: &Text) -> [(&'static str, &'static str); 8] {
+fn places(t: &Text) -> [(&'static str, &'static str); 9] {
     [
         ("/", t.overview),
         ("/wheel", t.wheel),
         ("/tasks", t.tasks),
         ("/schedules", t.schedules),
+        ("/calendars", t.calendars),
         ("/queues", t.queues),
         ("/nodes", t.nodes),
         ("/analysis", t.analysis),

@@ -5,12 +5,14 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use tourbillon_schedule::Timing;
 use tourbillon_store::time::{DAY, HOUR};
-use tourbillon_wire::{NewSchedule, Schedule, ScheduleListQuery, Timestamp};
+use tourbillon_wire::{LeftOut, NewSchedule, Occurrence, Schedule, ScheduleListQuery, Timestamp};
 
+use super::calendars;
 use super::chart;
 use super::context::{Context, segment};
 use super::form::Form;
-use super::page::{Live, badge, button, exact, page, table, when};
+use super::page::{Live, badge, button, exact, number, page, table, when};
+use super::rule::rule;
 use super::task::target;
 use super::tasks::rows;
 use crate::api::schedules as api;
@@ -44,7 +46,7 @@ pub(crate) async fn list(State(app): State<App>, cx: Context) -> Result<Response
                     tr {
                         td.wide { a href=(cx.link(&path(&s.name), &[])) { (s.name) } }
                         td { (state(&cx, s)) }
-                        td.wide { (rule(s)) }
+                        td.wide { (rule(t, s)) @if !s.exclude.is_empty() { br; span.muted { (t.left_out) ": " (excluded(&cx, s)) } } }
                         td { (next(&cx, s, now)) }
                         td { @if let Some(last) = &s.last { (badge(t, last.state.as_str())) } }
                         td.wide { (target(&s.task.target)) }
@@ -77,9 +79,13 @@ pub(crate) async fn show(
         let queue = app.queue_name(task.queue());
         ran.push(show::task::task(task, &queue, now, false));
     }
-    let timing = plan::timing(&record.doc, &record.name).ok();
+    let days = app.days(&cx.namespace, &record.doc.exclude, &[]);
+    let timing = plan::timing(&record.doc, &record.name)
+        .and_then(|timing| Ok(timing.with_exclusions(days?)))
+        .ok();
     let ahead =
-        timing.as_ref().map(|timing| plan::preview(timing, now.0, RUNS)).unwrap_or_default();
+        timing.as_ref().map(|timing| plan::preview(timing, &record.doc.exclude, now.0, RUNS));
+    let (ahead, never) = ahead.map(|p| (p.items, p.left_out)).unwrap_or_default();
     let document = serde_json::to_string_pretty(&NewSchedule::from(s.clone())).unwrap_or_default();
     let head = [t.due, s.tz.as_str(), t.why];
     let main = html! {
@@ -91,7 +97,8 @@ pub(crate) async fn show(
         div.pair {
             section.panel {
                 dl.facts {
-                    dt { (t.rule) } dd { (rule(&s)) }
+                    dt { (t.rule) } dd { (rule(t, &s)) }
+                    @if !s.exclude.is_empty() { dt { (t.left_out_days) } dd { (excluded(&cx, &s)) } }
                     dt { (t.zone) } dd { (s.tz) }
                     dt { (t.next) } dd { (next(&cx, &s, at(now))) }
                     @if let Some(why) = &s.why { dt { (t.why) } dd { (t.word(why)) } }
@@ -108,13 +115,7 @@ pub(crate) async fn show(
         }
         h2 { (t.next_runs) }
         @if ahead.is_empty() { p.muted { (t.never_again) } }
-        @else {
-            (table(&head, html! {
-                @for o in &ahead {
-                    tr { td { (exact(o.at)) } td.mono { (o.local) } td { (t.word(&o.why)) } }
-                }
-            }))
-        }
+        @if !ahead.is_empty() || !never.is_empty() { (table(&head, next_runs(&cx, &ahead, &never))) }
         h2 { (t.last_runs) }
         @if ran.is_empty() { p.muted { (t.none_ran) } }
         @else {
@@ -127,7 +128,45 @@ pub(crate) async fn show(
     Ok(page(&cx, &s.name, Live::Yes, main))
 }
 
-fn path(name: &str) -> String {
+/// The occurrences in order, those that calendars leave out among them.
+fn next_runs(cx: &Context, ahead: &[Occurrence], never: &[LeftOut]) -> Markup {
+    let t = cx.t;
+    let left_out = |runs: &[LeftOut]| {
+        html! {
+            @for run in runs {
+                tr.muted {
+                    td { s { (exact(run.from)) } }
+                    td.mono { (run.local) @if run.count > 1 { " × " (number(run.count)) } }
+                    td {
+                        (t.left_out) ": "
+                        a href=(cx.link(&calendars::path(&run.calendar), &[])) { (run.calendar) }
+                        ", " (run.why)
+                    }
+                }
+            }
+        }
+    };
+    html! {
+        @for o in ahead {
+            (left_out(&o.left_out))
+            tr { td { (exact(o.at)) } td.mono { (o.local) } td { (t.word(&o.why)) } }
+        }
+        (left_out(never))
+    }
+}
+
+/// The calendars that a schedule names.
+fn excluded(cx: &Context, s: &Schedule) -> Markup {
+    html! {
+        @for (index, name) in s.exclude.iter().enumerate() {
+            @if index > 0 { ", " }
+            a href=(cx.link(&calendars::path(name), &[])) { (name) }
+        }
+    }
+}
+
+/// The page of a schedule.
+pub(crate) fn path(name: &str) -> String {
     format!("/schedules/{}", segment(name))
 }
 
@@ -140,15 +179,6 @@ fn state(cx: &Context, s: &Schedule) -> Markup {
     html! { span class=(class) { (text) } }
 }
 
-fn rule(s: &Schedule) -> Markup {
-    html! {
-        @if let Some(cron) = &s.cron { code { (cron) } " " span.muted { (word(&s.dialect.unwrap_or_default())) } }
-        @if let Some(every) = s.every { code { "every " (every.to_string()) } }
-        @if let Some(after) = s.after { code { "after " (after.to_string()) } }
-        @if let Some(calendar) = &s.calendar { code { (serde_json::to_string(calendar).unwrap_or_default()) } }
-    }
-}
-
 fn next(cx: &Context, s: &Schedule, now: Timestamp) -> Markup {
     html! {
         @match s.next_at {
@@ -159,7 +189,7 @@ fn next(cx: &Context, s: &Schedule, now: Timestamp) -> Markup {
 }
 
 /// The word that a document has for a value.
-fn word<T: serde::Serialize>(value: &T) -> String {
+pub(crate) fn word<T: serde::Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         _ => String::new(),

@@ -27,6 +27,7 @@ texts! {
     wheel: "Wheel", "时间轮";
     tasks: "Tasks", "任务";
     schedules: "Schedules", "调度";
+    calendars: "Calendars", "日历";
     queues: "Queues", "队列";
     nodes: "Nodes", "节点";
     analysis: "Analysis", "分析";
@@ -148,6 +149,46 @@ texts! {
     runs: "Runs", "执行次数";
     normal: "normal", "正常";
     week_ahead: "The week ahead", "未来一周";
+    left_out: "left out", "排除";
+    left_out_days: "Left out", "排除日历";
+
+    at_a_rate: "every {}", "每隔 {}";
+    at_a_delay: "{} after each run", "每次结束后 {}";
+    each_day: "every day", "每天";
+    each_week: "every week", "每周";
+    each_month: "every month", "每月";
+    each_quarter: "every quarter", "每季度";
+    each_year: "every year", "每年";
+    every_days: "every {} days", "每 {} 天";
+    every_weeks: "every {} weeks", "每 {} 周";
+    every_months: "every {} months", "每 {} 个月";
+    every_quarters: "every {} quarters", "每 {} 个季度";
+    every_years: "every {} years", "每 {} 年";
+    on_day: "on day {}", "{} 日";
+    on_weekday: "on {}", "的{}";
+    on_last_business_day: "on its last business day", "最后一个工作日";
+    or_the_last_day: "(or the month's last)", "（无此日则取月末）";
+    or_not_at_all: "(only where there is one)", "（无此日则跳过）";
+    at_time: "at {}", "于 {}";
+    monday: "Monday", "周一";
+    tuesday: "Tuesday", "周二";
+    wednesday: "Wednesday", "周三";
+    thursday: "Thursday", "周四";
+    friday: "Friday", "周五";
+    saturday: "Saturday", "周六";
+    sunday: "Sunday", "周日";
+
+    calendar: "Calendar", "日历";
+    no_calendars: "No calendars yet.", "还没有日历。";
+    days_given: "Given", "内容";
+    next_days: "Next days left out", "接下来排除的日期";
+    no_days: "It leaves no day out any more.", "之后不再排除任何日期。";
+    day: "Day", "日期";
+    dates: "dates", "日期";
+    ranges: "ranges", "区间";
+    ics_events: "events", "日历事件";
+    used_by: "Named by", "引用者";
+    changed_at: "Changed", "修改于";
 
     concurrency: "Concurrency", "并发数";
     rate: "Rate", "速率";
@@ -200,6 +241,19 @@ texts! {
 }
 
 impl Text {
+    /// The days of the week from Monday on.
+    pub(crate) fn weekdays(&self) -> [&'static str; 7] {
+        [
+            self.monday,
+            self.tuesday,
+            self.wednesday,
+            self.thursday,
+            self.friday,
+            self.saturday,
+            self.sunday,
+        ]
+    }
+
     /// A state, outcome or other word of a document; itself when there is no other word for it.
     pub(crate) fn word<'a>(&self, word: &'a str) -> &'a str {
         match word {

@@ -8,6 +8,7 @@ use tourbillon_store::Time;
 
 use crate::Limits;
 
+pub(crate) mod calendar;
 pub(crate) mod fingerprint;
 pub(crate) mod name;
 pub(crate) mod number;

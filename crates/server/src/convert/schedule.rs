@@ -2,7 +2,7 @@
 
 use tourbillon_node::api::ScheduleDraft;
 use tourbillon_store::ScheduleDoc;
-use tourbillon_store::schedule::{Misfire, Overlap, Rule};
+use tourbillon_store::schedule::{CalendarRule, Misfire, Overlap, Rule};
 use tourbillon_wire as wire;
 use tourbillon_wire::MisfirePolicy;
 
@@ -15,7 +15,7 @@ use crate::plan;
 
 impl Judge<'_> {
     /// The schedule called `path_name`; `paused` is how it is now. Its rule, zone and bounds have
-    /// been tried out.
+    /// been tried out; whether the calendars it names exist has not.
     pub(crate) fn schedule(
         &self,
         path_name: &str,
@@ -28,14 +28,6 @@ impl Judge<'_> {
         let rule = rule(&given)?;
         let misfire = given.misfire.unwrap_or_default();
         let limit = misfire.limit.unwrap_or(100);
-        // Accepting a name that nothing is stored under would run on days that were to be left out.
-        if let Some(calendar) = given.exclude.first() {
-            return Err(Failure::invalid(
-                "exclude[0]",
-                format!("there is no calendar `{}`", super::name::short(calendar)),
-                "nothing: this version stores no exclusion calendars",
-            ));
-        }
         let span = |d: Option<wire::Duration>, field: &str, least: i64| {
             d.map(|d| time::span(d, field, least, limits.horizon)).transpose()
         };
@@ -61,7 +53,7 @@ impl Judge<'_> {
                 .map(|n| within(n, "max_runs", 1, i64::MAX as u64))
                 .transpose()?,
             jitter: span(given.jitter, "jitter", 0)?.unwrap_or(0),
-            exclude: given.exclude,
+            exclude: self.exclude(given.exclude)?,
             misfire: match misfire.policy {
                 MisfirePolicy::Skip => Misfire::Skip,
                 MisfirePolicy::Once => Misfire::Once,
@@ -114,8 +106,19 @@ fn rule(given: &wire::NewSchedule) -> Result<Rule> {
         rules.push(Rule::After(time::span(after, "after", 1_000, i64::MAX)?));
     }
     if let Some(calendar) = &given.calendar {
-        let text = serde_json::to_string(calendar).unwrap_or_default();
-        rules.push(Rule::Calendar(text));
+        rules.push(Rule::Calendar(CalendarRule {
+            every: calendar.every.clone(),
+            on: calendar.on.as_ref().map(|on| match on {
+                wire::On::Day(day) => day.to_string(),
+                wire::On::Name(name) => name.clone(),
+            }),
+            at: calendar.at.clone().unwrap_or_else(|| "00:00".to_owned()),
+            month_end: match calendar.month_end.unwrap_or_default() {
+                wire::MonthEnd::Clamp => "clamp",
+                wire::MonthEnd::Skip => "skip",
+            }
+            .to_owned(),
+        }));
     }
     match (rules.pop(), rules.is_empty()) {
         (Some(rule), true) => Ok(rule),

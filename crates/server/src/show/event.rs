@@ -29,6 +29,7 @@ pub(crate) fn event(notice: &Notice, seq: u64, queue: &QueueName, node: &str) ->
         attempt: (notice.attempt > 0).then_some(notice.attempt),
         outcome: None,
         schedule: None,
+        calendar: None,
         node: Some(node.to_owned()),
         worker: None,
         actor: None,

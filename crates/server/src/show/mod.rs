@@ -1,5 +1,6 @@
 //! From records to documents: what the API shows.
 
+pub(crate) mod calendar;
 pub(crate) mod event;
 pub(crate) mod node;
 pub(crate) mod queue;

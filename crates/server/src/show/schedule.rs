@@ -2,7 +2,7 @@
 
 use tourbillon_schedule::MIN_INSTANT;
 use tourbillon_store as store;
-use tourbillon_store::schedule::{Misfire, Overlap, Rule};
+use tourbillon_store::schedule::{CalendarRule, Misfire, Overlap, Rule};
 use tourbillon_store::{ScheduleRecord, TaskSpec, Time};
 use tourbillon_wire as wire;
 use tourbillon_wire::{LastOccurrence, MisfirePolicy};
@@ -57,7 +57,7 @@ pub(crate) fn schedule(
             _ => None,
         },
         calendar: match &doc.rule {
-            Rule::Calendar(text) => serde_json::from_str(text).ok(),
+            Rule::Calendar(rule) => Some(calendar(rule)),
             _ => None,
         },
         tz: doc.tz.clone(),
@@ -106,6 +106,21 @@ pub(crate) fn schedule(
         created_at: at(r.created_at),
         updated_at: at(r.updated_at),
         version: r.version.into(),
+    }
+}
+
+fn calendar(rule: &CalendarRule) -> wire::CalendarRule {
+    wire::CalendarRule {
+        every: rule.every.clone(),
+        on: rule.on.as_ref().map(|on| match on.parse() {
+            Ok(day) => wire::On::Day(day),
+            Err(_) => wire::On::Name(on.clone()),
+        }),
+        at: Some(rule.at.clone()),
+        month_end: Some(match rule.month_end.as_str() {
+            "skip" => wire::MonthEnd::Skip,
+            _ => wire::MonthEnd::Clamp,
+        }),
     }
 }
 

@@ -20,6 +20,15 @@ async fn every_page_is_there_and_nothing_of_a_user_runs() {
     let task = json!({"target": {"worker": {}}, "payload": EVIL, "kind": "k<b>"});
     let schedule = json!({"cron": "*/5 * * * *", "task": task});
     server.put("/v1/schedules/s%3Cb%3E", schedule).await.expect(201);
+    let calendar = json!({"weekdays": ["sun"], "ranges": [{"from": "2026-10-01", "to": "2026-10-07"}],
+        "ics": "BEGIN:VEVENT\r\nSUMMARY:<script>alert(1)</script>\r\nDTSTART:20261225\r\nEND:VEVENT"});
+    server.put("/v1/calendars/c%3Cb%3E", calendar).await.expect(201);
+    let task = json!({"target": {"worker": {}}});
+    let monthly = json!({"calendar": {"every": "1 month", "on": 31, "at": "02:00"}, "task": task,
+        "exclude": ["c<b>"]});
+    server.put("/v1/schedules/monthly", monthly).await.expect(201);
+    let daily = json!({"cron": "0 9 * * sat,sun", "task": task, "exclude": ["c<b>"]});
+    server.put("/v1/schedules/weekly", daily).await.expect(201);
     let run =
         server.create(with(work(), json!({"queue": "w", "retry": {"max_attempts": 1}}))).await;
     let claimed = server.claim("w").await;
@@ -40,6 +49,10 @@ async fn every_page_is_there_and_nothing_of_a_user_runs() {
         "/tasks?find=x&state=failed&queue=w&kind=worker",
         "/queues/q%3Cb%3E",
         "/schedules/s%3Cb%3E",
+        "/schedules/monthly",
+        "/schedules/weekly",
+        "/calendars",
+        "/calendars/c%3Cb%3E",
         "/analysis?hours=168",
         "/?namespace=other",
         &format!("/tasks/{id}"),
@@ -57,7 +70,7 @@ async fn every_page_is_there_and_nothing_of_a_user_runs() {
                 "{policy}"
             );
             assert!(page.text.contains(word), "{path}");
-            for evil in ["<script>a", "q<b>", "k<b>", "s<b>", "style=\""] {
+            for evil in ["<script>a", "q<b>", "k<b>", "s<b>", "c<b>", "style=\""] {
                 assert!(!page.text.contains(evil), "{path} has {evil}");
             }
             let scripts = page.text.matches("<script").count();
@@ -67,6 +80,17 @@ async fn every_page_is_there_and_nothing_of_a_user_runs() {
     }
     let page = server.page(&format!("/tasks/{run}")).await;
     assert!(page.text.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    // The rule stands there in words, with what it leaves out, and why.
+    let page = server.page("/schedules").await;
+    let words = "every month on day 31 (or the month&#39;s last) at 02:00";
+    assert!(page.text.contains(&words.replace("&#39;", "'")) || page.text.contains(words));
+    assert!(page.text.contains("href=\"/calendars/c%3Cb%3E\""));
+    let page = server.page("/schedules/weekly").await;
+    assert!(page.text.contains("every sun") && page.text.contains("left out"), "{}", page.text);
+    let page = server.page("/calendars/c%3Cb%3E").await;
+    for part in ["every sun", "/schedules/monthly", "2026-10-01", "Next days left out"] {
+        assert!(page.text.contains(part), "{part}: {}", page.text);
+    }
 }
 
 #[tokio::test]
@@ -105,9 +129,22 @@ async fn buttons_do_what_they_say() {
     server.get("/v1/schedules/s").await.expect(200);
     server.form("/schedules/s/delete", &[]).await.expect(303);
     server.get("/v1/schedules/s").await.expect(404);
-    for path in
-        ["/tasks/x/cancel", "/queues/none/pause", "/schedules/none/pause", "/queues/default/x"]
-    {
+    server.put("/v1/calendars/c", json!({"weekdays": ["sun"]})).await.expect(201);
+    let named = json!({"every": "1h", "exclude": ["c"], "task": {"target": {"worker": {}}}});
+    server.put("/v1/schedules/named", named).await.expect(201);
+    server.form("/calendars/c/ask-delete", &[]).await.expect(200);
+    let refused = server.form("/calendars/c/delete", &[]).await.expect(409);
+    assert!(refused.text.contains("named"), "it says by whom it is named: {}", refused.text);
+    server.form("/schedules/named/delete", &[]).await.expect(303);
+    server.form("/calendars/c/delete", &[]).await.expect(303);
+    server.get("/v1/calendars/c").await.expect(404);
+    for path in [
+        "/tasks/x/cancel",
+        "/queues/none/pause",
+        "/schedules/none/pause",
+        "/queues/default/x",
+        "/calendars/none/delete",
+    ] {
         let reply = server.form(path, &[]).await.expect(404);
         assert!(reply.header("content-type").starts_with("text/html"), "{path}");
     }

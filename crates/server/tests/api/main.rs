@@ -1,5 +1,6 @@
 //! The HTTP API and the console over real sockets, on a real node with the memory store.
 
+mod calendars;
 mod common;
 mod console;
 mod doors;

@@ -5,13 +5,15 @@
 -- ids and uids 16 bytes, hashes and fingerprints unsigned 64 bits stored as signed.
 
 -- Small numbers that must survive: `next_seq` is the first sequence that was never given,
--- `max_id_high` and `max_id_low` are no less than every task id of version 7 that is stored.
+-- `max_id_high` and `max_id_low` are no less than every task id of version 7 that is stored,
+-- `calendar_version` is the latest version that a calendar was given.
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
     value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO meta (name, value) VALUES ('next_seq', 1), ('max_id_high', 0), ('max_id_low', 0);
+INSERT INTO meta (name, value) VALUES
+    ('next_seq', 1), ('max_id_high', 0), ('max_id_low', 0), ('calendar_version', 0);
 
 CREATE TABLE namespaces (
     id   INTEGER PRIMARY KEY,
@@ -50,6 +52,28 @@ CREATE TABLE schedules (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX schedules_shard ON schedules (shard);
+
+CREATE TABLE calendars (
+    id         INTEGER PRIMARY KEY,
+    namespace  INTEGER NOT NULL,
+    name       TEXT NOT NULL,
+    version    INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    doc        TEXT NOT NULL,
+    UNIQUE (namespace, name)
+) STRICT;
+
+-- Which schedules name which calendars, kept with the schedules.
+CREATE TABLE schedule_calendars (
+    namespace INTEGER NOT NULL,
+    calendar  TEXT NOT NULL,
+    schedule  TEXT NOT NULL,
+    uid       BLOB NOT NULL,
+    PRIMARY KEY (namespace, calendar, schedule)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX schedule_calendars_uid ON schedule_calendars (uid);
 
 -- The latest epoch of each shard that was ever held. Who holds it now is known to the one
 -- process that has this file open.

@@ -18,7 +18,7 @@ use crate::{
 };
 
 use super::fixture::{self, T0};
-use super::{Make, Rng, World, lists, loads, schedules};
+use super::{Make, Rng, World, calendars, lists, loads, schedules};
 
 const SHARD_COUNT: u8 = 3;
 
@@ -258,7 +258,7 @@ impl Model {
         let task = self.pick();
         let (seq, version) = (task.seq, task.version);
         let at = self.due();
-        match self.rng.below(24) {
+        match self.rng.below(25) {
             0..=6 => Write::Insert(Box::new(self.new_task())),
             7..=9 => Write::Start { seq, version, open: Box::new(fixture::open(&task, Epoch(9))) },
             10..=13 => {
@@ -297,6 +297,7 @@ impl Model {
             20 => Write::Redrive { namespace: task.namespace, id: task.id, due: at },
             21 => self.schedule_write(),
             22 => self.stats_write(),
+            23 => self.calendar_write(),
             _ if self.rng.one_in(2) => {
                 let (succeeded, limit) = (self.rng.one_in(2), self.rng.below(4) as u32);
                 Write::Prune { succeeded, before: at, limit }
@@ -322,14 +323,32 @@ impl Model {
             1 | 2 => Write::Advance {
                 uid,
                 version,
-                cursor: Cursor { next: None, created: self.rng.below(9) },
+                cursor: Cursor { created: self.rng.below(9), ..Cursor::default() },
             },
             _ => {
                 let mut record = schedules::record(&self.model, uid, &name);
                 record.version = version;
                 record.shard = Shard(self.rng.below(u64::from(SHARD_COUNT)) as u8);
+                record.doc.exclude = (0..self.rng.below(3)).map(|n| format!("c{n}")).collect();
                 Write::PutSchedule(Box::new(record))
             }
+        }
+    }
+
+    fn calendar_write(&mut self) -> Write {
+        let namespace = self.queues[0].namespace;
+        let name = format!("c{}", self.rng.below(3));
+        let known = self.model.queries.calendar(namespace, &name).unwrap();
+        let version = known.map_or(0, |known| known.version) + u64::from(self.rng.one_in(6));
+        match self.rng.below(3) {
+            0 => Write::DeleteCalendar { namespace, name, version },
+            _ => Write::PutCalendar {
+                namespace: self.queues[0].namespace_name.clone(),
+                name,
+                version,
+                at: self.due(),
+                doc: Box::new(calendars::doc(&format!("2026-01-0{}", 1 + self.rng.below(9)))),
+            },
         }
     }
 
@@ -483,5 +502,19 @@ impl Model {
         }
         let schedules = |w: &World| w.queries.schedules(self.queues[0].namespace, None, 9).unwrap();
         assert_eq!(schedules(t), schedules(m), "seed {seed}");
+        assert_eq!(
+            t.store.all_calendars().unwrap(),
+            m.store.all_calendars().unwrap(),
+            "seed {seed}"
+        );
+        let namespace = self.queues[0].namespace;
+        let calendars = |w: &World| w.queries.calendars(namespace, Some("c0"), 9).unwrap();
+        assert_eq!(calendars(t), calendars(m), "seed {seed}");
+        for name in ["c0", "c1", "c2"] {
+            let users = |w: &World| w.queries.calendar_users(namespace, name, 2).unwrap();
+            assert_eq!(users(t), users(m), "seed {seed}");
+            let one = |w: &World| w.queries.calendar(namespace, name).unwrap();
+            assert_eq!(one(t), one(m), "seed {seed}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use crate::calendar::CalendarRecord;
 use crate::id::{NamespaceId, Partition, QueueId, Seq, Shard, TaskId};
 use crate::lease::Leases;
 use crate::queue::QueueRecord;
@@ -44,6 +45,7 @@ pub(super) enum Undo {
     Namespace,
     Queue(QueueId, Option<QueueRecord>),
     Schedule(u128, Option<ScheduleRecord>),
+    Calendar((NamespaceId, String), Option<CalendarRecord>),
     Inbox(Shard, Seq, bool),
     Stats((i64, Shard), Option<Vec<StatsRow>>),
 }
@@ -59,11 +61,14 @@ pub(super) struct Inner {
     pub(super) other: BTreeMap<u64, Task>,
     pub(super) outputs: BTreeMap<(Seq, u32), Output>,
     pub(super) schedules: BTreeMap<u128, ScheduleRecord>,
+    pub(super) calendars: BTreeMap<(NamespaceId, String), CalendarRecord>,
     pub(super) inbox: BTreeSet<(Shard, Seq)>,
     pub(super) stats: BTreeMap<(i64, Shard), Vec<StatsRow>>,
     pub(super) leases: Leases,
     pub(super) last_seq: i64,
     pub(super) last_finish: u64,
+    /// The latest version that a calendar was given.
+    pub(super) last_calendar: u64,
     pub(super) commits: u64,
     // Derived.
     pub(super) places: HashMap<(NamespaceId, TaskId), Place>,
@@ -195,6 +200,19 @@ impl Inner {
         Undo::Schedule(uid, old)
     }
 
+    /// Puts, replaces or removes a calendar.
+    pub(super) fn set_calendar(
+        &mut self,
+        at: (NamespaceId, String),
+        record: Option<CalendarRecord>,
+    ) -> Undo {
+        let old = match record {
+            Some(record) => self.calendars.insert(at.clone(), record),
+            None => self.calendars.remove(&at),
+        };
+        Undo::Calendar(at, old)
+    }
+
     /// Puts or removes an inbox row.
     pub(super) fn set_inbox(&mut self, shard: Shard, seq: Seq, present: bool) -> Undo {
         let entry = (shard, seq);
@@ -231,6 +249,9 @@ impl Inner {
             }
             Undo::Schedule(uid, record) => {
                 self.set_schedule(uid, record);
+            }
+            Undo::Calendar(at, record) => {
+                self.set_calendar(at, record);
             }
             Undo::Inbox(shard, seq, present) => {
                 self.set_inbox(shard, seq, present);
@@ -298,6 +319,12 @@ impl Inner {
         assert_eq!(self.overdue, fresh.overdue);
         for (at, &count) in &self.counts {
             assert_eq!(count, fresh.counts.get(at).copied().unwrap_or(0), "{at:?}");
+        }
+        for schedule in self.schedules.values() {
+            for name in &schedule.doc.exclude {
+                let known = self.calendars.contains_key(&(schedule.namespace, name.clone()));
+                assert!(known, "{} names {name}, which is not there", schedule.name);
+            }
         }
         assert!(self.inbox.iter().all(|(_, seq)| self.live.contains_key(seq)));
     }

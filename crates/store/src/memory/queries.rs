@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::calendar::CalendarRecord;
 use crate::error::StoreError;
 use crate::id::{NamespaceId, QueueId, Seq, TaskId};
 use crate::queries::{Count, Cursor, Located, Page, Queries, SCAN_MAX, TaskFilter};
@@ -129,6 +130,40 @@ impl Queries for MemoryStore {
         let inner = self.read()?;
         let mut all = inner.schedules.values();
         Ok(all.find(|s| s.namespace == namespace && s.name == name).cloned())
+    }
+
+    fn calendars(
+        &self,
+        namespace: NamespaceId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<CalendarRecord>, StoreError> {
+        let inner = self.read()?;
+        let of = inner.calendars.values().filter(|c| c.namespace == namespace);
+        let later = of.filter(|c| after.is_none_or(|after| *c.name > *after));
+        Ok(later.take(limit).cloned().collect())
+    }
+
+    fn calendar(
+        &self,
+        namespace: NamespaceId,
+        name: &str,
+    ) -> Result<Option<CalendarRecord>, StoreError> {
+        Ok(self.read()?.calendars.get(&(namespace, name.to_owned())).cloned())
+    }
+
+    fn calendar_users(
+        &self,
+        namespace: NamespaceId,
+        calendar: &str,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        let inner = self.read()?;
+        let mut names: Vec<String> =
+            inner.users(namespace, calendar).map(|s| s.name.clone()).collect();
+        names.sort();
+        names.truncate(limit);
+        Ok(names)
     }
 
     fn last_runs(&self, uid: u128, limit: usize) -> Result<Vec<Task>, StoreError> {

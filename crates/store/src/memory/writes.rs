@@ -1,6 +1,7 @@
 //! Applying units to the maps, each whole or not at all.
 
 use crate::apply;
+use crate::calendar::{CalendarDoc, CalendarRecord};
 use crate::id::{NamespaceId, QueueId, Seq, Shard};
 use crate::queue::{QueueConfig, QueueRecord};
 use crate::schedule::ScheduleRecord;
@@ -25,7 +26,7 @@ impl Inner {
         if unit.fences.iter().any(|&(shard, epoch)| !self.leases.holds(shard, epoch)) {
             return Err(Refused { index: 0, why: Refusal::Fenced });
         }
-        let (last_seq, last_finish) = (self.last_seq, self.last_finish);
+        let last = (self.last_seq, self.last_finish, self.last_calendar);
         let mut log = Log::new();
         let mut done = Vec::with_capacity(unit.writes.len());
         for (index, write) in unit.writes.iter().enumerate() {
@@ -33,7 +34,7 @@ impl Inner {
                 Ok(answer) => done.push(answer),
                 Err(why) => {
                     log.into_iter().rev().for_each(|undo| self.undo(undo));
-                    (self.last_seq, self.last_finish) = (last_seq, last_finish);
+                    (self.last_seq, self.last_finish, self.last_calendar) = last;
                     return Err(Refused { index, why });
                 }
             }
@@ -91,6 +92,19 @@ impl Inner {
                 self.schedule_at(*uid, *version)?;
                 log.push(self.set_schedule(*uid, None));
             }
+            Write::PutCalendar { namespace, name, version, at, doc } => {
+                return self.put_calendar(namespace, name, *version, *at, doc, log);
+            }
+            Write::DeleteCalendar { namespace, name, version } => {
+                let at = (*namespace, name.clone());
+                if self.calendars.get(&at).is_none_or(|known| known.version != *version) {
+                    return Err(Refusal::Conflict);
+                }
+                if self.users(*namespace, name).next().is_some() {
+                    return Err(Refusal::InUse);
+                }
+                log.push(self.set_calendar(at, None));
+            }
             Write::Stats(delta) => {
                 let at = (delta.minute, delta.shard);
                 let mut rows = self.stats.get(&at).cloned().unwrap_or_default();
@@ -114,14 +128,18 @@ impl Inner {
         Ok(Done::Ok)
     }
 
-    fn ensure_queue(&mut self, namespace: &str, name: &str, log: &mut Log) -> QueueRecord {
+    fn ensure_namespace(&mut self, namespace: &str, log: &mut Log) -> NamespaceId {
         let known = self.namespaces.iter().position(|n| n == namespace);
         let index = known.unwrap_or_else(|| {
             self.namespaces.push(namespace.to_owned());
             log.push(Undo::Namespace);
             self.namespaces.len() - 1
         });
-        let namespace_id = namespace_id(index);
+        namespace_id(index)
+    }
+
+    fn ensure_queue(&mut self, namespace: &str, name: &str, log: &mut Log) -> QueueRecord {
+        let namespace_id = self.ensure_namespace(namespace, log);
         if let Some(id) = self.queue_names.get(&(namespace_id, name.to_owned())) {
             return self.queues[id].clone();
         }
@@ -277,9 +295,55 @@ impl Inner {
         if self.schedules.values().find(named).is_some_and(|s| s.uid != record.uid) {
             return Err(Refusal::Exists);
         }
+        let calendar = |name: &String| (record.namespace, name.clone());
+        if !record.doc.exclude.iter().all(|name| self.calendars.contains_key(&calendar(name))) {
+            return Err(Refusal::NoCalendar);
+        }
         let record = ScheduleRecord { version: known + 1, ..record.clone() };
         log.push(self.set_schedule(record.uid, Some(record)));
         Ok(())
+    }
+
+    fn put_calendar(
+        &mut self,
+        namespace_name: &str,
+        name: &str,
+        version: u64,
+        at: Time,
+        doc: &CalendarDoc,
+        log: &mut Log,
+    ) -> Result<Done, Refusal> {
+        let namespace = self.ensure_namespace(namespace_name, log);
+        let place = (namespace, name.to_owned());
+        let known = self.calendars.get(&place);
+        if known.map_or(0, |known| known.version) != version {
+            return Err(Refusal::Conflict);
+        }
+        let created_at = known.map_or(at, |known| known.created_at);
+        self.last_calendar += 1;
+        let record = CalendarRecord {
+            namespace,
+            namespace_name: namespace_name.to_owned(),
+            name: name.to_owned(),
+            version: self.last_calendar,
+            created_at,
+            updated_at: at,
+            doc: doc.clone(),
+        };
+        log.push(self.set_calendar(place, Some(record.clone())));
+        Ok(Done::Calendar(Box::new(record)))
+    }
+
+    /// The schedules that name a calendar.
+    pub(super) fn users(
+        &self,
+        namespace: NamespaceId,
+        calendar: &str,
+    ) -> impl Iterator<Item = &ScheduleRecord> {
+        let names = move |s: &&ScheduleRecord| {
+            s.namespace == namespace && s.doc.exclude.iter().any(|name| name == calendar)
+        };
+        self.schedules.values().filter(names)
     }
 
     fn prune(&mut self, succeeded: bool, before: Time, limit: u32, log: &mut Log) -> u32 {

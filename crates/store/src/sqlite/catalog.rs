@@ -81,6 +81,21 @@ impl Catalog {
         self.queues.get(self.names.get(namespace)?.get(name)?)
     }
 
+    /// A namespace, created when it does not exist.
+    pub(super) fn namespace(
+        &mut self,
+        conn: &Connection,
+        name: &str,
+    ) -> Result<NamespaceId, StoreError> {
+        if let Some(id) = self.namespaces.get(name) {
+            return Ok(*id);
+        }
+        conn.prepare_cached("INSERT INTO namespaces (name) VALUES (?1)")?.execute([name])?;
+        let id = NamespaceId(rowid(conn)?);
+        self.namespaces.insert(name.to_owned(), id);
+        Ok(id)
+    }
+
     /// Creates a queue that does not exist, and its namespace when that does not.
     pub(super) fn create(
         &mut self,
@@ -88,16 +103,7 @@ impl Catalog {
         namespace: &str,
         name: &str,
     ) -> Result<QueueRecord, StoreError> {
-        let namespace_id = match self.namespaces.get(namespace) {
-            Some(id) => *id,
-            None => {
-                conn.prepare_cached("INSERT INTO namespaces (name) VALUES (?1)")?
-                    .execute([namespace])?;
-                let id = NamespaceId(rowid(conn)?);
-                self.namespaces.insert(namespace.to_owned(), id);
-                id
-            }
-        };
+        let namespace_id = self.namespace(conn, namespace)?;
         let config = crate::queue::QueueConfig::default();
         conn.prepare_cached(
             "INSERT INTO queues (namespace, name, version, partitions_ever, config)

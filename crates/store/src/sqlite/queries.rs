@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::OptionalExtension;
 
+use crate::calendar::CalendarRecord;
 use crate::error::StoreError;
 use crate::id::{NamespaceId, Partition, QueueId, Seq, Shard, TaskId};
 use crate::queries::{Count, Cursor, Located, Page, Queries, SCAN_MAX, TaskFilter};
@@ -14,6 +15,7 @@ use crate::task::{Output, Task};
 use crate::time::Time;
 
 use super::SqliteStore;
+use super::calendars;
 use super::readers::Reader;
 use super::records::{SCHEDULE, schedule};
 use super::row::{HISTORY, LIVE, parse, state_of, text, u128_of};
@@ -168,6 +170,42 @@ impl Queries for SqliteStore {
         let condition = "namespace = ?1 AND name = ?2";
         let found = self.readers.question()?.schedule_where(condition, (namespace.0, name))?;
         Ok(found.into_iter().next())
+    }
+
+    fn calendars(
+        &self,
+        namespace: NamespaceId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<CalendarRecord>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let condition = "c.namespace = ?1 AND c.name > ?2 ORDER BY c.name LIMIT ?3";
+        let after = after.unwrap_or_default();
+        calendars::read(&self.readers.question()?.conn, condition, (namespace.0, after, limit))
+    }
+
+    fn calendar(
+        &self,
+        namespace: NamespaceId,
+        name: &str,
+    ) -> Result<Option<CalendarRecord>, StoreError> {
+        let condition = "c.namespace = ?1 AND c.name = ?2";
+        let question = self.readers.question()?;
+        let found = calendars::read(&question.conn, condition, (namespace.0, name))?;
+        Ok(found.into_iter().next())
+    }
+
+    fn calendar_users(
+        &self,
+        namespace: NamespaceId,
+        calendar: &str,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let question = self.readers.question()?;
+        let mut select = question.conn.prepare_cached(calendars::USERS)?;
+        let names = select.query_map((namespace.0, calendar, limit), |row| row.get(0))?;
+        Ok(names.collect::<Result<_, _>>()?)
     }
 
     fn last_runs(&self, uid: u128, limit: usize) -> Result<Vec<Task>, StoreError> {

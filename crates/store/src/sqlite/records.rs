@@ -79,6 +79,10 @@ impl Tx<'_> {
         if taken {
             return Err(Refusal::Exists.into());
         }
+        if !self.has_calendars(record)? {
+            return Err(Refusal::NoCalendar.into());
+        }
+        self.link_calendars(record)?;
         let (cursor, doc) = (json(&record.cursor)?, json(&record.doc)?);
         let sql = format!(
             "INSERT OR REPLACE INTO schedules ({SCHEDULE})
@@ -122,7 +126,11 @@ impl Tx<'_> {
             .conn
             .prepare_cached("DELETE FROM schedules WHERE uid = ?1 AND version = ?2")?
             .execute((uid.to_be_bytes(), version))?;
-        if gone == 0 { Err(Refusal::Conflict.into()) } else { Ok(Done::Ok) }
+        if gone == 0 {
+            return Err(Refusal::Conflict.into());
+        }
+        self.unlink_calendars(uid)?;
+        Ok(Done::Ok)
     }
 
     pub(super) fn add_stats(&mut self, delta: &StatsDelta) -> Result<Done, Stop> {

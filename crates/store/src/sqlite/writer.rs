@@ -311,6 +311,12 @@ impl Tx<'_> {
             Write::PutSchedule(record) => self.put_schedule(record),
             Write::Advance { uid, version, cursor } => self.advance(*uid, *version, cursor),
             Write::DeleteSchedule { uid, version } => self.delete_schedule(*uid, *version),
+            Write::PutCalendar { namespace, name, version, at, doc } => {
+                self.put_calendar(namespace, name, *version, *at, doc)
+            }
+            Write::DeleteCalendar { namespace, name, version } => {
+                self.delete_calendar(*namespace, name, *version)
+            }
             Write::Stats(delta) => self.add_stats(delta),
             Write::FoldStats { shard, before_minute } => self.fold_stats(*shard, *before_minute),
             Write::PruneStats { before_minute, limit } => self.prune_stats(*before_minute, *limit),

@@ -98,7 +98,7 @@ impl Crontab {
                 cron: entry.expr.as_str().to_owned(),
                 tz: entry.zone.name().to_owned(),
                 command: entry.command.clone(),
-                next: timing::occurrences(&entry.timing(), now, self.n as usize),
+                next: timing::preview(&entry.timing(), &[], now, self.n as usize).items,
                 next_at: None,
             })
             .collect();

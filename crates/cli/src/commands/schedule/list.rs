@@ -63,6 +63,10 @@ pub(crate) fn rule(s: &Schedule) -> String {
             Some(tourbillon_wire::On::Name(name)) => format!(" on {name}"),
             None => String::new(),
         };
-        format!("every {}{on} at {}", c.every, c.at.as_deref().unwrap_or("00:00"))
+        let skip = match c.month_end {
+            Some(tourbillon_wire::MonthEnd::Skip) => " (months without it skipped)",
+            _ => "",
+        };
+        format!("every {}{on} at {}{skip}", c.every, c.at.as_deref().unwrap_or("00:00"))
     })
 }

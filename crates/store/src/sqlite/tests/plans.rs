@@ -85,6 +85,10 @@ fn everything_else_that_is_asked_uses_an_index() {
         "SELECT minute, rows FROM stats WHERE minute >= ?1 AND minute < ?2 ORDER BY minute",
         "SELECT DISTINCT minute FROM stats WHERE shard = ?1 AND minute < ?2 AND n > 0",
         "DELETE FROM outputs WHERE seq = ?1",
+        crate::sqlite::calendars::USERS,
+        "SELECT version FROM calendars WHERE namespace = ?1 AND name = ?2",
+        "SELECT doc FROM calendars WHERE namespace = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
+        "DELETE FROM schedule_calendars WHERE uid = ?1",
         "SELECT uid FROM schedules WHERE namespace = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
     ] {
         for step in plan(&question.conn, sql) {
