@@ -51,7 +51,7 @@ impl Slot {
     /// Adds a record at the end of the line. Answers whether it is the first.
     #[inline(always)]
     fn push(&mut self, chunks: &mut Chunks, record: Record) -> bool {
-        // Rarely true, and then it is the only write besides the record's and the length's.
+        // Rarely true: testing first saves a write.
         if record.deadline < self.min {
             self.min = record.deadline;
         }
