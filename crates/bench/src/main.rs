@@ -6,6 +6,7 @@ mod allocator;
 mod comparison;
 mod report;
 mod service;
+mod timer;
 mod wheel;
 
 use clap::{Parser, Subcommand};
@@ -25,11 +26,16 @@ struct Args {
 enum Bench {
     /// A real server on a temporary folder and a load client.
     Service(service::Options),
+    /// The in-process timer and its peers.
+    Timer(timer::Options),
     /// The timer queues and their peers, side by side on the same work.
     Wheel(wheel::Options),
     /// The server that `service` starts; not for use by hand.
     #[command(name = "__serve", hide = true)]
     Serve(service::server::ServeArgs),
+    /// One measurement of `timer`, in a process of its own; not for use by hand.
+    #[command(name = "__timer", hide = true)]
+    MeasureTimer(timer::MeasureArgs),
     /// One measurement of `wheel`, in a process of its own; not for use by hand.
     #[command(name = "__measure", hide = true)]
     Measure(wheel::MeasureArgs),
@@ -38,8 +44,10 @@ enum Bench {
 fn main() -> anyhow::Result<()> {
     match Args::parse().bench {
         Bench::Service(options) => service::run(&options),
+        Bench::Timer(options) => timer::run(&options),
         Bench::Wheel(options) => wheel::run(&options),
         Bench::Serve(args) => service::server::serve(&args),
+        Bench::MeasureTimer(args) => timer::measure(&args),
         Bench::Measure(args) => wheel::measure(&args),
     }
 }

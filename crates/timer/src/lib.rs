@@ -1,32 +1,64 @@
 //! Timers for use inside one process, on timing wheels.
 //!
-//! [`wheel`] holds the timer queues themselves, for one thread and without a clock. [`lanes`] puts
-//! several wheels side by side so that any thread may arm and cancel timers while one thread fires
-//! them.
+//! | | |
+//! |---|---|
+//! | [`Timer`] | closures that run later: after a delay, at an instant, at a fixed rate, with a fixed delay, at civil times |
+//! | [`sleep`], [`sleep_until`], [`timeout`], [`interval`] | futures for any runtime |
+//! | [`purgatory`] | operations that wait for a condition or a deadline, whichever comes first |
+//! | [`lanes`] | several wheels side by side, for those who bring their own thread |
+//! | [`wheel`] | the timer queues themselves, for one thread and without a clock |
 //!
 //! ```
-//! use tourbillon::lanes::Lanes;
+//! use std::time::Duration;
+//! use tourbillon::Timer;
 //!
-//! let (lanes, mut driver) = Lanes::builder().build(|| { /* wake the thread that drives */ });
-//! let ping = lanes.insert_at(1_000, "send a ping")?;
-//! let timeout = lanes.insert_at(5_000, "connection 7 timed out")?;
+//! let timer = Timer::new();
+//! let order = timer.after(Duration::from_millis(3), || "the order was not paid and is closed")?;
+//! let answer = timer.after(Duration::from_secs(30), || println!("no answer within 30 s"))?;
 //!
-//! let mut fired = Vec::new();
-//! driver.advance(2_000, usize::MAX, |_handle, _deadline, what| fired.push(what));
-//! assert_eq!(fired, ["send a ping"]);
-//! assert_eq!(lanes.cancel(ping), None); // it has fired
-//!
-//! // An answer came: the timeout and its memory are gone at once, and it will never fire.
-//! assert_eq!(lanes.cancel(timeout), Some("connection 7 timed out"));
-//! assert_eq!(driver.prepare_sleep(), None); // nothing to wake up for
-//! # Ok::<(), tourbillon::lanes::Full<&str>>(())
+//! assert!(answer.cancel()); // it has come: the closure and its memory are gone, and it never runs
+//! assert_eq!(order.join()?, "the order was not paid and is closed");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Time is an argument here too, in ticks of whatever length the caller likes. Deliberately absent:
-//! clocks, threads and callbacks kept in timers.
+//! Everything here is never early, takes O(1) to arm and to cancel, and costs nothing while it waits.
+//! What a process forgets when it ends is not kept anywhere: for that there is the server.
+//!
+//! # Features
+//!
+//! - `cron` (default): periodic jobs at civil times, by the crate `tourbillon-schedule`.
 
 #[doc(inline)]
 pub use tourbillon_wheel as wheel;
 
+#[cfg(feature = "cron")]
+#[doc(inline)]
+pub use tourbillon_schedule as schedule;
+
 pub mod lanes;
 mod sync;
+
+// What follows is not made of loom's primitives.
+#[cfg(not(loom))]
+mod block;
+#[cfg(not(loom))]
+mod futures;
+#[cfg(not(loom))]
+pub mod purgatory;
+#[cfg(not(loom))]
+mod time;
+#[cfg(not(loom))]
+pub mod timer;
+
+#[cfg(not(loom))]
+pub use futures::{Elapsed, Interval, Sleep, Timeout, interval, sleep, sleep_until, timeout};
+#[cfg(not(loom))]
+pub use purgatory::Purgatory;
+#[cfg(not(loom))]
+pub use time::ClockKind;
+#[cfg(not(loom))]
+pub use timer::{
+    Builder, Due, JobHandle, JobPanic, JoinError, Missed, OnFailure, Outcome, Plan, Precision,
+    Refused, Run, Timer, Verdict,
+};
+pub use tourbillon_clock::{Clock, ManualClock};

@@ -41,3 +41,11 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 fn poisoned() -> ! {
     panic!("a wheel panicked while it was changed: its lane can no longer be trusted")
 }
+
+/// Waits for a lock that a panic does not damage: what it guards is changed in single steps, and
+/// nobody's code but ours runs under it.
+#[cfg(not(loom))]
+#[inline]
+pub(crate) fn relock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

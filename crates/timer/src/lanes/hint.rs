@@ -21,7 +21,7 @@ loom::thread_local! {
 
 /// The present thread's number.
 #[inline]
-pub(super) fn get() -> usize {
+pub(crate) fn get() -> usize {
     HINT.with(|hint| match hint.get() {
         NONE => {
             let number = number();

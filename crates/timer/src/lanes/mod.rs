@@ -44,7 +44,7 @@ mod builder;
 mod driver;
 mod full;
 mod handle;
-mod hint;
+pub(crate) mod hint;
 mod lane;
 mod sleep;
 #[cfg(all(test, not(loom)))]
@@ -141,6 +141,35 @@ impl<T> Lanes<T> {
             }
         }
         self.insert_waiting(first, deadline, value)
+    }
+
+    /// Like [`insert_at`](Self::insert_at), and takes no notice of `max_pending`: for what goes back
+    /// into the lanes after it was counted once. The value comes back when the wheels themselves
+    /// are full.
+    #[cfg(not(loom))]
+    pub(crate) fn insert_anyway(&self, deadline: u64, value: T) -> Result<Handle, T> {
+        let lanes = &self.shared.lanes;
+        let first = hint::get();
+        for step in 0..lanes.len() {
+            let number = first.wrapping_add(step) & (lanes.len() - 1);
+            let held = lanes[number].hold();
+            if held.wheel.len() < lane::LANE_MAX {
+                return Ok(self.insert_into(number, held, deadline, value));
+            }
+        }
+        Err(value)
+    }
+
+    /// How many lanes there are: a power of two.
+    #[cfg(not(loom))]
+    pub(crate) fn count(&self) -> usize {
+        self.shared.lanes.len()
+    }
+
+    /// Whether the driver said that it is going to sleep and was not woken since.
+    #[cfg(not(loom))]
+    pub(crate) fn driver_sleeps(&self) -> bool {
+        self.shared.sleep.lasts()
     }
 
     /// Every lane was held or full: asks them once more, waiting for each.

@@ -51,6 +51,12 @@ impl Sleep {
         }
     }
 
+    /// Whether the driver was not woken since it announced its sleep.
+    #[cfg(not(loom))]
+    pub(super) fn lasts(&self) -> bool {
+        self.until.load(Ordering::Relaxed) != AWAKE
+    }
+
     /// A lane was armed for this deadline, which is earlier than all that the driver knows of in
     /// this lane: wakes the driver if it would sleep too long and nobody else has woken it.
     pub(super) fn armed(&self, deadline: u64) {
