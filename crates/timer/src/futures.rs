@@ -10,8 +10,7 @@ use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -19,50 +18,8 @@ use futures_core::Stream;
 use pin_project_lite::pin_project;
 
 use crate::lanes::Handle;
-use crate::sync::relock;
 use crate::time::tick;
-use crate::timer::{Core, Door, Fire, JoinError, Kind, Missed, Timer};
-
-const WAITING: u8 = 0;
-const FIRED: u8 = 1;
-/// Its timer ended before its time came.
-const LEFT: u8 = 2;
-
-/// What the lanes hold of a sleep.
-struct Cell {
-    state: AtomicU8,
-    waker: Mutex<Option<Waker>>,
-}
-
-impl Cell {
-    fn end(&self, state: u8) {
-        let mut held = relock(&self.waker);
-        self.state.store(state, Ordering::Release);
-        let waker = held.take();
-        drop(held);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-}
-
-impl Fire for Cell {
-    fn kind(&self) -> Kind {
-        Kind::Wake
-    }
-
-    fn run(self: Arc<Self>, _: &Core) {
-        self.end(FIRED);
-    }
-
-    fn abandon(&self, _: JoinError) {
-        self.end(LEFT);
-    }
-
-    fn arm_again(self: Arc<Self>, _: &Core, _: u64) {
-        self.end(LEFT);
-    }
-}
+use crate::timer::{Door, Entry, Missed, Timer};
 
 /// Is ready when its deadline has come, never before. Made by [`sleep`], [`sleep_until`] and the
 /// methods of the same names of [`Timer`].
@@ -74,7 +31,8 @@ impl Fire for Cell {
 pub struct Sleep {
     door: Arc<Door>,
     nanos: u64,
-    armed: Option<(Arc<Cell>, Handle)>,
+    /// Its place in the lanes, until it has left them.
+    armed: Option<Handle>,
     done: bool,
 }
 
@@ -101,13 +59,10 @@ impl Sleep {
     pub fn reset(&mut self, deadline: Instant) {
         self.nanos = self.door.core.time.nanos_at(deadline);
         self.done = false;
-        if let Some((cell, handle)) = self.armed.take() {
-            let stays = cell.state.load(Ordering::Acquire) == WAITING
-                && self.door.core.lanes.reset(handle, tick(self.nanos));
-            if stays {
-                self.armed = Some((cell, handle));
-            }
-        }
+        self.armed = self
+            .armed
+            .take()
+            .filter(|handle| self.door.core.lanes.reset(*handle, tick(self.nanos)));
     }
 
     fn arm(&mut self, waker: &Waker) -> Poll<()> {
@@ -115,25 +70,17 @@ impl Sleep {
             self.done = true;
             return Poll::Ready(());
         }
-        let fresh = || {
-            let waker = Mutex::new(Some(waker.clone()));
-            Arc::new(Cell { state: AtomicU8::new(WAITING), waker })
-        };
-        let cell = fresh();
-        if let Ok(handle) = self.door.core.insert(tick(self.nanos), cell.clone()) {
-            self.armed = Some((cell, handle));
-            return Poll::Pending;
-        }
-        // It was shut down, or is full. The process's timer never is shut down.
-        let global = Timer::global();
-        if !Arc::ptr_eq(global.core(), &self.door.core) && self.door.core.time.is_monotonic() {
+        self.armed = self.door.core.insert(tick(self.nanos), Entry::Wake(waker.clone())).ok();
+        // If it was refused, the timer was shut down or is full. The process's timer never is shut down.
+        let global = self.armed.is_none().then(Timer::global);
+        if let Some(global) = global
+            && !Arc::ptr_eq(global.core(), &self.door.core)
+            && self.door.core.time.is_monotonic()
+        {
             let deadline = self.deadline();
             self.door = global.door();
             self.nanos = self.door.core.time.nanos_at(deadline);
-            let cell = fresh();
-            if let Ok(handle) = self.door.core.insert(tick(self.nanos), cell.clone()) {
-                self.armed = Some((cell, handle));
-            }
+            self.armed = self.door.core.insert(tick(self.nanos), Entry::Wake(waker.clone())).ok();
         }
         Poll::Pending
     }
@@ -146,32 +93,28 @@ impl Future for Sleep {
         if self.done {
             return Poll::Ready(());
         }
-        let Some((cell, _)) = &self.armed else { return self.arm(cx.waker()) };
-        let mut waker = relock(&cell.waker);
-        match cell.state.load(Ordering::Acquire) {
-            WAITING => {
-                let same = waker.as_ref().is_some_and(|old| old.will_wake(cx.waker()));
-                let old = if same { None } else { waker.replace(cx.waker().clone()) };
-                drop(waker);
-                drop(old);
-                Poll::Pending
+        let Some(handle) = self.armed else { return self.arm(cx.waker()) };
+        let mut fresh = Some(cx.waker().clone());
+        let waits = self.door.core.lanes.change(handle, |entry| match entry {
+            Entry::Wake(waker) if !waker.will_wake(cx.waker()) => {
+                // What it replaces is dropped outside of the lane's lock.
+                fresh = fresh.take().map(|fresh| std::mem::replace(waker, fresh));
             }
-            state => {
-                drop(waker);
-                self.armed = None;
-                if state == LEFT {
-                    return self.arm(cx.waker());
-                }
-                self.done = true;
-                Poll::Ready(())
-            }
+            _ => {}
+        });
+        if waits.is_some() {
+            return Poll::Pending;
         }
+        // It has left the lanes: its time has come, or its timer has ended.
+        self.armed = None;
+        self.arm(cx.waker())
     }
 }
 
 impl Drop for Sleep {
+    #[inline]
     fn drop(&mut self) {
-        if let Some((_, handle)) = self.armed.take() {
+        if let Some(handle) = self.armed.take() {
             drop(self.door.core.lanes.cancel(handle));
         }
     }

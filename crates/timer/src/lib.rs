@@ -58,7 +58,7 @@ pub use purgatory::Purgatory;
 pub use time::ClockKind;
 #[cfg(not(loom))]
 pub use timer::{
-    Builder, Due, JobHandle, JobPanic, JoinError, Missed, OnFailure, Outcome, Plan, Precision,
-    Refused, Run, Timer, Verdict,
+    Builder, Due, JobHandle, JobPanic, JoinError, Missed, OnFailure, Outcome, PeriodicHandle, Plan,
+    Precision, Refused, Run, Timer, Verdict,
 };
 pub use tourbillon_clock::{Clock, ManualClock};

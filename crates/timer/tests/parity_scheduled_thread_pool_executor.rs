@@ -191,7 +191,7 @@ fn shutdown_now_returns_what_never_began() {
 #[test]
 fn a_job_cancelled_during_its_run_does_not_run_again() {
     let timer = java().build().expect("a thread");
-    let (send, receive) = mpsc::channel::<tourbillon::JobHandle<u64>>();
+    let (send, receive) = mpsc::channel::<tourbillon::PeriodicHandle>();
     let (started, has_started) = mpsc::channel();
     let periodic = timer.every(ms(1), move || {
         started.send(()).expect("the test listens");

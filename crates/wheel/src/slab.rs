@@ -288,6 +288,18 @@ impl<E> Slab<E> {
         })
     }
 
+    /// Calls `look` with all items, page by page.
+    pub(crate) fn for_each(&self, mut look: impl FnMut(Key, &E)) {
+        for (number, page) in self.pages.iter().enumerate() {
+            let entries = page.entries.iter().flat_map(|entries| entries.iter());
+            for (offset, entry) in entries.enumerate() {
+                if let Entry::Occupied { generation, item, .. } = entry {
+                    look(Key::new((number << PAGE_BITS | offset) as u32, *generation), item);
+                }
+            }
+        }
+    }
+
     /// Gives back the spare page and the tail of the page table. O(pages).
     pub(crate) fn compact(&mut self) {
         if self.spare != NIL {

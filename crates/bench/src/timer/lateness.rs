@@ -70,8 +70,9 @@ pub(super) fn measure(subject: &str, quick: bool) -> Result<Vec<Figure>> {
     let seen = Seen::new(n);
     let start = Instant::now() + LEAD;
     let mut numbers = Numbers::new(77);
-    let deadlines: Vec<Instant> =
-        (0..n).map(|_| start + Duration::from_nanos(numbers.below(span.as_nanos() as u64))).collect();
+    let deadlines: Vec<Instant> = (0..n)
+        .map(|_| start + Duration::from_nanos(numbers.below(span.as_nanos() as u64)))
+        .collect();
     let before = match subject {
         "tourbillon" => ours(Timer::builder().inline(), &deadlines, &seen)?,
         "tourbillon_pool" => ours(Timer::builder(), &deadlines, &seen)?,

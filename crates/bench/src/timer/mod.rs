@@ -102,7 +102,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             }
         }
         for ((_, at), (values, metric, unit)) in &taken {
-            let n = if *phase == Phase::Lateness { lateness::timers(options.quick) } else { 1_000_000 };
+            let n =
+                if *phase == Phase::Lateness { lateness::timers(options.quick) } else { 1_000_000 };
             let (metric, unit) = (known_name(metric), known_name(unit));
             report.add_of(phase.subjects()[*at], n as u64, metric, unit, values);
         }

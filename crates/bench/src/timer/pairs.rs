@@ -28,6 +28,10 @@ const PAIRS_QUICK: usize = 1_000_000;
 /// What closures of armed timers would do.
 static FIRED: AtomicU64 = AtomicU64::new(0);
 
+fn count() {
+    FIRED.fetch_add(1, Ordering::Relaxed);
+}
+
 /// A timer that threads share.
 trait Shared: Send + Sync + 'static {
     type Handle: Send;
@@ -45,7 +49,6 @@ impl Shared for Ours {
     type Handle = tourbillon::JobHandle<()>;
 
     fn arm(&self, delay: Duration) -> Self::Handle {
-        let count = || drop(FIRED.fetch_add(1, Ordering::Relaxed));
         self.0.after(delay, count).expect("neither full nor shut down")
     }
 
@@ -102,7 +105,7 @@ impl Shared for Queue {
     type Handle = tokio_util::time::delay_queue::Key;
 
     fn arm(&self, delay: Duration) -> Self::Handle {
-        let count = Box::new(|| drop(FIRED.fetch_add(1, Ordering::Relaxed)));
+        let count = Box::new(count);
         self.queue.lock().expect("no panic").insert(count, delay)
     }
 
@@ -121,7 +124,7 @@ impl Shared for HeapTimer {
     type Handle = super::heap::Key;
 
     fn arm(&self, delay: Duration) -> Self::Handle {
-        self.after(delay, || drop(FIRED.fetch_add(1, Ordering::Relaxed)))
+        self.after(delay, count)
     }
 
     fn cancel(&self, handle: Self::Handle) {

@@ -160,6 +160,36 @@ impl<T> Lanes<T> {
         Err(value)
     }
 
+    /// Gives a pending timer's value to `change`, under its lane's lock; nothing for a stale handle.
+    #[cfg(not(loom))]
+    #[inline]
+    pub(crate) fn change<R>(&self, handle: Handle, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let mut held = self.shared.lanes.get(handle.lane())?.hold();
+        held.wheel.get_mut(handle.key()).map(change)
+    }
+
+    /// Removes the timers whose values `pick` picks, lane by lane. Each lane is held for as long as it
+    /// takes to look at all that is in it.
+    #[cfg(not(loom))]
+    pub(crate) fn take_where(&self, mut pick: impl FnMut(&T) -> bool) -> Vec<(Handle, u64, T)> {
+        let mut taken = Vec::new();
+        for (number, lane) in self.shared.lanes.iter().enumerate() {
+            let mut keys = Vec::new();
+            let mut held = lane.hold();
+            held.wheel.for_each(|key, deadline, value| {
+                if pick(value) {
+                    keys.push((key, deadline));
+                }
+            });
+            for (key, deadline) in keys {
+                if let Some(value) = held.cancel(key) {
+                    taken.push((Handle::new(number, key), deadline, value));
+                }
+            }
+        }
+        taken
+    }
+
     /// How many lanes there are: a power of two.
     #[cfg(not(loom))]
     pub(crate) fn count(&self) -> usize {

@@ -14,14 +14,16 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::task::Waker;
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use super::due::Due;
+use super::entry::{Entry, Task};
 use super::error::{JobPanic, JoinError, Refused};
-use super::fire::{Fire, Kind};
 use super::ready::Ready;
 use super::settings::{Executor, Settings};
+use super::watches::{Go, Watches};
 use crate::lanes::{Driver, Handle, Lanes};
 use crate::sync::relock;
 use crate::time::Time;
@@ -37,8 +39,6 @@ pub(crate) const STOPPED: u8 = 2;
 /// Everything is over, and the driver's thread ends.
 pub(crate) const TERMINATED: u8 = 3;
 
-pub(crate) type Entry = Arc<dyn Fire>;
-
 /// A way to the core with a count of references of its own, in cache lines of its own: handles made
 /// by different threads count on different ones.
 #[repr(align(128))]
@@ -51,6 +51,7 @@ pub(crate) struct Core {
     pub(crate) lanes: Lanes<Entry>,
     pub(crate) settings: Settings,
     pub(crate) ready: Ready,
+    pub(crate) watches: Watches,
     state: AtomicU8,
     driver: Mutex<Driver<Entry>>,
     /// The driver's thread, once it runs.
@@ -78,6 +79,7 @@ impl Core {
         });
         Self {
             time,
+            watches: Watches::new(lanes.count()),
             lanes,
             settings,
             ready: Ready::new(),
@@ -143,18 +145,15 @@ impl Core {
         let mut wakes = Vec::new();
         let mut due = Vec::new();
         let mut driver = relock(&self.driver);
-        let done = driver.advance(self.time.now(), TURN_MAX, |_, tick, entry| match entry.kind() {
-            Kind::Wake => wakes.push(entry),
-            Kind::Once | Kind::Periodic => due.push((tick, entry)),
+        let done = driver.advance(self.time.now(), TURN_MAX, |handle, tick, entry| match entry {
+            Entry::Wake(waker) => wakes.push(waker),
+            entry => due.push(Task { handle, tick, entry }),
         });
         if !due.is_empty() {
             self.ready.push(due);
         }
         drop(driver);
-        for entry in wakes {
-            // A waker is somebody's code.
-            let _ = catch_unwind(AssertUnwindSafe(|| entry.run(self)));
-        }
+        wake_all(wakes);
         self.hand_out();
         done.finished
     }
@@ -168,8 +167,8 @@ impl Core {
     fn hand_out(self: &Arc<Self>) {
         match &self.settings.executor {
             Executor::Inline if self.is_driver() => {
-                while let Some((_, entry)) = self.ready.pop() {
-                    self.run(entry);
+                while let Some(task) = self.ready.pop() {
+                    self.run(task);
                 }
             }
             Executor::Inline => {
@@ -181,8 +180,8 @@ impl Core {
                 self.ready.staff(self, *workers, *keep_alive);
             }
             Executor::Custom(execute) => {
-                while let Some((tick, entry)) = self.ready.pop() {
-                    let due = Due::outstanding(Arc::clone(self), tick, entry);
+                while let Some(task) = self.ready.pop() {
+                    let due = Due::outstanding(Arc::clone(self), task);
                     // A job that the executor dropped in its panic is cancelled by that.
                     let _ = catch_unwind(AssertUnwindSafe(|| execute(due)));
                 }
@@ -190,11 +189,51 @@ impl Core {
         }
     }
 
-    /// Runs an entry that was popped from the ready queue.
-    pub(crate) fn run(&self, entry: Entry) {
-        // Closures are caught where they run; this is for wakers and results' destructors.
-        let _ = catch_unwind(AssertUnwindSafe(|| entry.run(self)));
+    /// Runs what was popped from the ready queue.
+    pub(crate) fn run(&self, task: Task) {
+        self.perform(task);
         self.ended();
+    }
+
+    /// Runs a job here and now, unless it was cancelled.
+    pub(crate) fn perform(&self, task: Task) {
+        match task.entry {
+            Entry::Once { job, watched } => {
+                let go = if watched { self.watches.begin(task.handle) } else { Go::Unwatched };
+                if go == Go::No {
+                    // A destructor is somebody's code.
+                    let _ = catch_unwind(AssertUnwindSafe(|| drop(job)));
+                    return;
+                }
+                let output = catch_unwind(AssertUnwindSafe(|| job.run())).map_err(|payload| {
+                    self.report(&*payload, false);
+                    JoinError::Panicked(payload)
+                });
+                let _ = catch_unwind(AssertUnwindSafe(|| match go {
+                    Go::Watched => self.watches.end(task.handle, output),
+                    _ => drop(output),
+                }));
+            }
+            Entry::Periodic(job) => {
+                let _ = catch_unwind(AssertUnwindSafe(|| job.run(self)));
+            }
+            Entry::Wake(waker) => waker.wake(),
+        }
+    }
+
+    /// A job will not run.
+    pub(crate) fn abandon(&self, task: Task) {
+        let _ = catch_unwind(AssertUnwindSafe(|| match task.entry {
+            Entry::Once { job, watched } => {
+                drop(job);
+                if watched {
+                    self.watches.end(task.handle, Err(JoinError::Cancelled));
+                }
+            }
+            Entry::Periodic(job) => job.abandon(JoinError::Cancelled),
+            // Whoever it is looks at the state of the timer.
+            Entry::Wake(waker) => waker.wake(),
+        }));
     }
 
     /// An outstanding entry's run has ended, or it will not run.
@@ -264,21 +303,15 @@ impl Core {
         if shut.is_err() {
             return;
         }
-        let (mut keep, mut leave) = (Vec::new(), Vec::new());
-        self.lanes.drain(|_, tick, entry| {
-            let stays = match entry.kind() {
-                Kind::Wake => false,
-                Kind::Once => self.settings.run_delayed,
-                Kind::Periodic => self.settings.continue_periodic,
-            };
-            if stays { keep.push((tick, entry)) } else { leave.push(entry) }
+        let Settings { run_delayed, continue_periodic, .. } = self.settings;
+        let leave = self.lanes.take_where(|entry| match entry {
+            Entry::Wake(_) => true,
+            Entry::Once { .. } => !run_delayed,
+            Entry::Periodic(_) => !continue_periodic,
         });
-        for (tick, entry) in keep {
-            entry.arm_again(self, tick);
-        }
         drop(driver);
-        for entry in leave {
-            let _ = catch_unwind(AssertUnwindSafe(|| entry.abandon(JoinError::Cancelled)));
+        for (handle, tick, entry) in leave {
+            self.abandon(Task { handle, tick, entry });
         }
         self.wake_driver();
     }
@@ -291,19 +324,19 @@ impl Core {
         });
         let mut waiting = Vec::new();
         if stopped.is_ok() {
-            for (tick, entry) in self.ready.drain() {
-                waiting.push((tick, entry));
+            for task in self.ready.drain() {
+                waiting.push(task);
                 self.ready.ended();
             }
-            self.lanes.drain(|_, tick, entry| waiting.push((tick, entry)));
+            self.lanes.drain(|handle, tick, entry| waiting.push(Task { handle, tick, entry }));
         }
         drop(driver);
         let mut unrun = Vec::new();
-        for (tick, entry) in waiting {
-            if entry.kind() == Kind::Wake {
-                let _ = catch_unwind(AssertUnwindSafe(|| entry.abandon(JoinError::Cancelled)));
+        for task in waiting {
+            if matches!(task.entry, Entry::Wake(_)) {
+                self.abandon(task);
             } else {
-                unrun.push(Due::aside(Arc::clone(self), tick, entry));
+                unrun.push(Due::aside(Arc::clone(self), task));
             }
         }
         unrun.sort_by_key(Due::tick);
@@ -334,5 +367,12 @@ impl Core {
             let panic = JobPanic { payload, periodic };
             let _ = catch_unwind(AssertUnwindSafe(|| hook(&panic)));
         }
+    }
+}
+
+/// Wakes tasks of runtimes. A waker is somebody's code.
+fn wake_all(wakers: Vec<Waker>) {
+    for waker in wakers {
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
     }
 }

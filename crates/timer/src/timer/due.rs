@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::core::{Core, Entry};
-use super::error::JoinError;
+use super::core::Core;
+use super::entry::Task;
 
 /// A job whose run is up to whoever holds this: what an [`executor`](super::Builder::executor) is
 /// handed, and what [`shutdown_now`](super::Timer::shutdown_now) gives back.
@@ -14,19 +14,19 @@ use super::error::JoinError;
 /// cancels the job.
 pub struct Due {
     tick: u64,
-    entry: Option<Entry>,
+    task: Option<Task>,
     core: Arc<Core>,
     /// Whether the core counts it as outstanding.
     counts: bool,
 }
 
 impl Due {
-    pub(crate) fn outstanding(core: Arc<Core>, tick: u64, entry: Entry) -> Self {
-        Self { tick, entry: Some(entry), core, counts: true }
+    pub(crate) fn outstanding(core: Arc<Core>, task: Task) -> Self {
+        Self { tick: task.tick, task: Some(task), core, counts: true }
     }
 
-    pub(crate) fn aside(core: Arc<Core>, tick: u64, entry: Entry) -> Self {
-        Self { tick, entry: Some(entry), core, counts: false }
+    pub(crate) fn aside(core: Arc<Core>, task: Task) -> Self {
+        Self { tick: task.tick, task: Some(task), core, counts: false }
     }
 
     pub(crate) fn tick(&self) -> u64 {
@@ -41,16 +41,16 @@ impl Due {
     /// Runs it here and now. Nothing happens when it was cancelled meanwhile. A panic of its closure is
     /// caught and reported like any other.
     pub fn run(mut self) {
-        if let Some(entry) = self.entry.take() {
-            entry.run(&self.core);
+        if let Some(task) = self.task.take() {
+            self.core.perform(task);
         }
     }
 }
 
 impl Drop for Due {
     fn drop(&mut self) {
-        if let Some(entry) = self.entry.take() {
-            entry.abandon(JoinError::Cancelled);
+        if let Some(task) = self.task.take() {
+            self.core.abandon(task);
         }
         if self.counts {
             self.core.ended();

@@ -1,33 +1,33 @@
-//! The handle of a job: its result, its deadline, and the way to cancel it.
+//! The handle of a job that runs once: its result, its deadline, and the way to cancel it.
 
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use super::core::{Core, Door};
+use super::core::Door;
+use super::entry::Entry;
 use super::error::JoinError;
 use crate::block::{block_on, block_until};
+use crate::lanes::Handle;
+use crate::time::tick;
 
-/// What a handle may ask of its job.
-pub(crate) trait Job<R>: Send + Sync {
-    /// True exactly when no run begins from here on and this call saw to it.
-    fn cancel(&self, core: &Core) -> bool;
-    /// Another deadline, in nanoseconds of the core's time.
-    fn reset(&self, core: &Core, nanos: u64) -> bool;
-    /// The tick it waits for; none while it runs and when it is over.
-    fn tick(&self) -> Option<u64>;
-    fn is_over(&self) -> bool;
-    /// Takes the result, or has the waker woken when there is one.
-    fn poll(&self, waker: &Waker) -> Poll<Result<R, JoinError>>;
-}
+/// The handle has cancelled its job.
+const CANCELLED: u8 = 1;
+/// Somebody waits for the result, so there may be a row in the watches.
+const POLLED: u8 = 2;
+/// The result has been given out.
+const TAKEN: u8 = 4;
 
-/// A job that a [`Timer`](super::Timer) was given: to wait for its result (blocking by
+/// A job that a [`Timer`](super::Timer) was given to run once: to wait for its result (blocking by
 /// [`join`](Self::join), or with `.await`), to cancel it, or to give it another deadline.
 ///
-/// Dropping the handle leaves the job as it is.
+/// Dropping the handle leaves the job as it is. A handle is 24 bytes, and costs nothing beside its
+/// place in the wheel while the job is pending.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,68 +44,145 @@ pub(crate) trait Job<R>: Send + Sync {
 /// ```
 #[must_use = "to let the job run by itself, drop the handle with `let _ =` or `drop`"]
 pub struct JobHandle<R> {
-    job: Arc<dyn Job<R>>,
     door: Arc<Door>,
+    handle: Handle,
+    state: AtomicU8,
+    result: PhantomData<fn() -> R>,
 }
 
 impl<R> JobHandle<R> {
-    pub(crate) fn new(job: Arc<dyn Job<R>>, door: Arc<Door>) -> Self {
-        Self { job, door }
+    #[inline]
+    pub(crate) fn new(door: Arc<Door>, handle: Handle) -> Self {
+        Self { door, handle, state: AtomicU8::new(0), result: PhantomData }
     }
 
-    /// Cancels the job: true exactly when this call is why it does not run. Then its closure has been
-    /// dropped and its timer is out of the wheel.
+    /// Cancels the job: true exactly when this call is why it does not run. A pending job's closure has
+    /// been dropped then, and its timer is out of the wheel; that of one that was due and waited for a
+    /// worker is dropped when its turn comes.
     ///
-    /// A job that has begun is not interrupted, and the answer is false; a periodic job that is
-    /// running will not run again, and the answer is true. O(1).
+    /// A job that has begun is not interrupted, and the answer is false. O(1).
+    #[inline]
     pub fn cancel(&self) -> bool {
-        self.job.cancel(&self.door.core)
+        let core = &self.door.core;
+        match core.lanes.cancel(self.handle) {
+            Some(entry) => {
+                let before = self.state.fetch_or(CANCELLED, Ordering::SeqCst);
+                drop(entry);
+                if before & POLLED != 0 {
+                    core.watches.wake(self.handle);
+                }
+                true
+            }
+            None => self.cancel_due(),
+        }
+    }
+
+    #[cold]
+    fn cancel_due(&self) -> bool {
+        let watches = &self.door.core.watches;
+        if self.state.load(Ordering::SeqCst) & (CANCELLED | TAKEN) != 0 {
+            return false;
+        }
+        let cancelled = watches.cancel(self.handle);
+        if cancelled {
+            self.state.fetch_or(CANCELLED, Ordering::SeqCst);
+            watches.wake(self.handle);
+        }
+        cancelled
     }
 
     /// Makes the job due in `delay` from now instead. True when it was pending; false when it is due,
-    /// runs or is over. Of a periodic job this moves the next run, and the later ones with it. O(1).
+    /// runs or is over. O(1).
     pub fn reset(&self, delay: Duration) -> bool {
-        self.job.reset(&self.door.core, self.door.core.time.nanos_after(delay))
+        let core = &self.door.core;
+        core.lanes.reset(self.handle, core.time.tick_after(delay))
     }
 
     /// Makes the job due at `deadline` instead; see [`reset`](Self::reset).
     pub fn reset_at(&self, deadline: Instant) -> bool {
-        self.job.reset(&self.door.core, self.door.core.time.nanos_at(deadline))
+        let core = &self.door.core;
+        core.lanes.reset(self.handle, tick(core.time.nanos_at(deadline)))
     }
 
-    /// When it is due, rounded up to a microsecond; `None` while it runs and when it is over. Of
-    /// a cron job, the next time at which it looks at the wall clock.
+    /// When it is due, rounded up to a microsecond; `None` when it is due already, runs or is over.
     pub fn deadline(&self) -> Option<Instant> {
-        self.job.tick().map(|tick| self.door.core.time.instant_of(tick))
+        let core = &self.door.core;
+        core.lanes.deadline(self.handle).map(|tick| core.time.instant_of(tick))
     }
 
     /// Whether it is over: it has run to its end, panicked or was cancelled.
     pub fn is_finished(&self) -> bool {
-        self.job.is_over()
+        self.state.load(Ordering::SeqCst) & (CANCELLED | TAKEN) != 0
+            || self.door.core.watches.is_over(self.handle)
     }
 
-    /// Waits, blocking the thread, and gives the result. A periodic job's is the number of its
-    /// runs, when it has come to an end by itself.
+    /// Waits, blocking the thread, and gives the result.
     ///
     /// # Errors
     ///
     /// Why there is none: see [`JoinError`]. In a job on the timer's only worker this waits for ever
     /// when the other job has not run.
-    pub fn join(self) -> Result<R, JoinError> {
+    pub fn join(self) -> Result<R, JoinError>
+    where
+        R: 'static,
+    {
         block_on(self)
     }
 
     /// Waits for at most `at_most`; `None` when it is not over by then.
-    pub fn join_timeout(&mut self, at_most: Duration) -> Option<Result<R, JoinError>> {
+    pub fn join_timeout(&mut self, at_most: Duration) -> Option<Result<R, JoinError>>
+    where
+        R: 'static,
+    {
         block_until(self, Instant::now().checked_add(at_most))
     }
 }
 
-impl<R> Future for JobHandle<R> {
+impl<R: 'static> Future for JobHandle<R> {
     type Output = Result<R, JoinError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.job.poll(cx.waker())
+        // Written before the row, so that whoever cancels sees that there is one, or is seen here.
+        let before = self.state.fetch_or(POLLED, Ordering::SeqCst);
+        let watches = &self.door.core.watches;
+        if before & TAKEN != 0 {
+            return Poll::Ready(Err(JoinError::Taken));
+        }
+        if before & CANCELLED == 0 {
+            if let Poll::Ready(output) = watches.poll(self.handle, cx.waker()) {
+                self.state.fetch_or(TAKEN, Ordering::SeqCst);
+                // The box was made by a closure that gives an `R`.
+                let result = output.map(|result| result.downcast::<R>().map(|result| *result));
+                return Poll::Ready(result.and_then(|result| result.map_err(JoinError::Panicked)));
+            }
+            if self.state.load(Ordering::SeqCst) & CANCELLED == 0 {
+                return Poll::Pending;
+            }
+            watches.wake(self.handle);
+        }
+        self.state.fetch_or(TAKEN, Ordering::SeqCst);
+        Poll::Ready(Err(JoinError::Cancelled))
+    }
+}
+
+impl<R> Drop for JobHandle<R> {
+    #[inline]
+    fn drop(&mut self) {
+        let state = *self.state.get_mut();
+        if state & (CANCELLED | TAKEN) != 0 {
+            return;
+        }
+        let core = &self.door.core;
+        let pending = core.lanes.change(self.handle, |entry| {
+            if let Entry::Once { watched, .. } = entry {
+                *watched = false;
+            }
+        });
+        match pending {
+            Some(()) if state & POLLED != 0 => core.watches.forget(self.handle),
+            Some(()) => {}
+            None => core.watches.detach(self.handle),
+        }
     }
 }
 
@@ -115,5 +192,15 @@ impl<R> fmt::Debug for JobHandle<R> {
             .field("deadline", &self.deadline())
             .field("finished", &self.is_finished())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_24_bytes() {
+        assert_eq!(size_of::<JobHandle<String>>(), 24);
     }
 }

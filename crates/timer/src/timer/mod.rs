@@ -31,14 +31,14 @@ mod builder;
 mod core;
 mod driver;
 mod due;
+mod entry;
 mod error;
-mod fire;
 mod handle;
-mod once;
 mod periodic;
 mod plan;
 mod ready;
 mod settings;
+mod watches;
 
 use std::fmt;
 use std::io;
@@ -52,16 +52,15 @@ pub use builder::Builder;
 pub use due::Due;
 pub use error::{JobPanic, JoinError, Refused};
 pub use handle::JobHandle;
+pub use periodic::PeriodicHandle;
 pub use plan::{Missed, OnFailure, Outcome, Plan, Run, Verdict};
 pub use settings::Precision;
 
 pub(crate) use self::core::{Core, Door};
-pub(crate) use fire::{Fire, Kind};
+pub(crate) use entry::Entry;
 
 use crate::lanes::hint;
 use crate::time::{ClockKind, Time, micros_of, nanos, tick};
-use once::Once;
-use periodic::Periodic;
 
 /// Runs closures later: after a delay, at an instant, at a fixed rate, with a fixed delay between
 /// runs, or at civil times.
@@ -163,7 +162,8 @@ impl Timer {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        Ok(JobHandle::new(Once::arm(self.core(), tick, f)?, self.door()))
+        let handle = self.core().insert(tick, Entry::once(f))?;
+        Ok(JobHandle::new(self.door(), handle))
     }
 
     /// Runs `f` once, when `delay` has passed. Any delay is legal; one of more than 584 years never
@@ -243,7 +243,7 @@ impl Timer {
     /// # Errors
     ///
     /// [`Refused`] when the period is zero, or the timer is full or was shut down.
-    pub fn every<F, O>(&self, period: Duration, mut f: F) -> Result<JobHandle<u64>, Refused>
+    pub fn every<F, O>(&self, period: Duration, mut f: F) -> Result<PeriodicHandle, Refused>
     where
         F: FnMut() -> O + Send + 'static,
         O: Outcome + 'static,
@@ -256,7 +256,7 @@ impl Timer {
     /// # Errors
     ///
     /// [`Refused`] when the delay is zero, or the timer is full or was shut down.
-    pub fn with_delay<F, O>(&self, delay: Duration, mut f: F) -> Result<JobHandle<u64>, Refused>
+    pub fn with_delay<F, O>(&self, delay: Duration, mut f: F) -> Result<PeriodicHandle, Refused>
     where
         F: FnMut() -> O + Send + 'static,
         O: Outcome + 'static,
@@ -286,7 +286,7 @@ impl Timer {
         &self,
         timing: tourbillon_schedule::Timing,
         mut f: F,
-    ) -> Result<JobHandle<u64>, Refused>
+    ) -> Result<PeriodicHandle, Refused>
     where
         F: FnMut() -> O + Send + 'static,
         O: Outcome + 'static,
@@ -300,12 +300,12 @@ impl Timer {
     ///
     /// [`Refused`] when the plan's period is zero or its schedule has no time ahead, or the timer is
     /// full or was shut down.
-    pub fn repeat<F, O>(&self, plan: Plan, f: F) -> Result<JobHandle<u64>, Refused>
+    pub fn repeat<F, O>(&self, plan: Plan, f: F) -> Result<PeriodicHandle, Refused>
     where
         F: FnMut(&Run) -> O + Send + 'static,
         O: Outcome + 'static,
     {
-        Ok(JobHandle::new(Periodic::arm(self.core(), plan, f)?, self.door()))
+        PeriodicHandle::arm(self.door(), plan, f)
     }
 
     /// The present by the timer's clock. With [`ClockKind::Monotonic`] that is `Instant::now()`; with
@@ -432,7 +432,49 @@ fn roundest(first: u64, last: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::roundest;
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(30);
+
+    /// Whatever becomes of jobs and handles, in whatever order: when all is over, nothing is kept.
+    #[test]
+    fn nothing_is_kept_of_what_is_over() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+
+        let timer = Timer::builder().workers(2).build().expect("a thread");
+        let ran = Arc::new(AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for seed in 0..4_u64 {
+                let (timer, ran) = (&timer, &ran);
+                scope.spawn(move || {
+                    for n in 0..3_000 {
+                        let counted = Arc::clone(ran);
+                        let delay = Duration::from_micros((n * 7 + seed) % 40);
+                        let job =
+                            timer.after(delay, move || counted.fetch_add(1, Ordering::SeqCst));
+                        let mut job = job.expect("not full");
+                        let polled = n % 2 == 0 && job.join_timeout(Duration::ZERO).is_some();
+                        match n % 5 {
+                            _ if polled => {}
+                            0 => drop(job),
+                            1 if !job.cancel() => drop(job),
+                            2 if !job.cancel() => drop(job.join().expect("it has begun")),
+                            3 => {
+                                job.cancel();
+                                assert!(job.is_finished() || job.join_timeout(SOON).is_some());
+                            }
+                            4 => drop(job.join().expect("nobody cancels it")),
+                            _ => {}
+                        }
+                    }
+                });
+            }
+        });
+        assert!(timer.wait_idle(SOON));
+        // What was due and is still with a worker ends in a moment; the rows go with it.
+        assert_eq!((timer.core().watches.len(), timer.len(), timer.in_progress()), (0, 0, 0));
+        assert!(ran.load(Ordering::SeqCst) > 0);
+    }
 
     #[test]
     fn the_roundest_tick_of_a_window() {

@@ -1,18 +1,27 @@
 //! A job that runs again and again.
 //!
 //! Between runs it waits in the lanes like any other, and it goes back there when a run has ended:
-//! its runs never overlap, and a long one takes nothing from other jobs but its worker. The same
-//! rules hold as for a job that runs once (see `once.rs`).
+//! its runs never overlap, and a long one takes nothing from other jobs but its worker.
+//!
+//! # What always holds
+//!
+//! - The stage decides, under the job's lock: from `Pending` it goes to `Running` or is over.
+//! - Nobody's code runs under the lock: closures, results and wakers are taken out first.
+//! - Locks are taken in one order, a job's and then a lane's.
 
+use std::fmt;
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
-use super::core::{Core, SHUT};
+use super::core::{Core, Door, SHUT};
+use super::entry::{Entry, Repeat};
 use super::error::{JoinError, Refused};
-use super::fire::{Fire, Kind};
-use super::handle::Job;
 use super::plan::{Missed, Next, OnFailure, Outcome, Plan, Rule, Run, Verdict};
+use crate::block::{block_on, block_until};
 use crate::lanes::Handle;
 use crate::sync::relock;
 use crate::time::tick;
@@ -72,7 +81,7 @@ where
             inner: Mutex::new(inner),
         });
         let mut held = relock(&job.inner);
-        held.armed = Some(core.insert(at, job.clone())?);
+        held.armed = Some(core.insert(at, Entry::Periodic(job.clone()))?);
         drop(held);
         Ok(job)
     }
@@ -99,6 +108,24 @@ where
             waker.wake();
         }
         true
+    }
+
+    /// It was taken out of the lanes and is to wait on, unless it was cancelled.
+    fn arm_again(self: &Arc<Self>, core: &Core, at: u64) {
+        let mut held = relock(&self.inner);
+        if !matches!(held.stage, Stage::Pending(_)) {
+            return;
+        }
+        match core.lanes.insert_anyway(at, Entry::Periodic(self.clone())) {
+            Ok(handle) => {
+                held.armed = Some(handle);
+                held.tick = at;
+            }
+            Err(_) => {
+                drop(held);
+                self.abandon(JoinError::Cancelled);
+            }
+        }
     }
 
     /// What a run's end means: the job's end, or the next run.
@@ -135,21 +162,17 @@ enum JobEnd {
 /// The tick at which to run, or to look at the wall clock.
 fn when(core: &Core, rule: &Rule, next: Next) -> u64 {
     if rule.is_by_wall() {
-        let look = core.time.nanos_after(std::time::Duration::from_nanos(LOOK));
+        let look = core.time.nanos_after(Duration::from_nanos(LOOK));
         return tick(next.planned.min(look));
     }
     tick(next.planned)
 }
 
-impl<F, O> Fire for Periodic<F>
+impl<F, O> Repeat for Periodic<F>
 where
     F: FnMut(&Run) -> O + Send + 'static,
     O: Outcome + 'static,
 {
-    fn kind(&self) -> Kind {
-        Kind::Periodic
-    }
-
     fn run(self: Arc<Self>, core: &Core) {
         if core.state() == SHUT && !core.repeats() {
             self.give_up(None, JoinError::Cancelled);
@@ -196,7 +219,7 @@ where
         let end = match self.after(core, &held, &ended) {
             Ok(next) => {
                 let at = when(core, &self.rule, next);
-                match core.lanes.insert_anyway(at, self.clone()) {
+                match core.lanes.insert_anyway(at, Entry::Periodic(self.clone())) {
                     Ok(handle) => {
                         held.next = next;
                         held.tick = at;
@@ -226,26 +249,9 @@ where
     fn abandon(&self, why: JoinError) {
         self.give_up(None, why);
     }
-
-    fn arm_again(self: Arc<Self>, core: &Core, at: u64) {
-        let mut held = relock(&self.inner);
-        if !matches!(held.stage, Stage::Pending(_)) {
-            return;
-        }
-        match core.lanes.insert_anyway(at, self.clone()) {
-            Ok(handle) => {
-                held.armed = Some(handle);
-                held.tick = at;
-            }
-            Err(_) => {
-                drop(held);
-                self.abandon(JoinError::Cancelled);
-            }
-        }
-    }
 }
 
-impl<F, O> Job<u64> for Periodic<F>
+impl<F, O> Controls for Periodic<F>
 where
     F: FnMut(&Run) -> O + Send + 'static,
     O: Outcome + 'static,
@@ -290,5 +296,92 @@ where
                 Poll::Pending
             }
         }
+    }
+}
+
+/// What a handle may ask of its job.
+trait Controls: Send + Sync {
+    fn cancel(&self, core: &Core) -> bool;
+    /// Another deadline, in nanoseconds of the core's time.
+    fn reset(&self, core: &Core, nanos: u64) -> bool;
+    /// The tick it waits for; none while it runs and when it is over.
+    fn tick(&self) -> Option<u64>;
+    fn is_over(&self) -> bool;
+    /// Takes the result, or has the waker woken when there is one.
+    fn poll(&self, waker: &Waker) -> Poll<Result<u64, JoinError>>;
+}
+
+/// A periodic job: to wait for its end, to cancel it, or to move its next run.
+///
+/// Dropping the handle leaves the job as it is.
+#[must_use = "to let the job run by itself, drop the handle with `let _ =` or `drop`"]
+pub struct PeriodicHandle {
+    job: Arc<dyn Controls>,
+    door: Arc<Door>,
+}
+
+impl PeriodicHandle {
+    pub(crate) fn arm<F, O>(door: Arc<Door>, plan: Plan, f: F) -> Result<Self, Refused>
+    where
+        F: FnMut(&Run) -> O + Send + 'static,
+        O: Outcome + 'static,
+    {
+        Ok(Self { job: Periodic::arm(&door.core, plan, f)?, door })
+    }
+
+    /// Ends the job: true exactly when it was not over and this call is why it does not run again. One
+    /// that waits has left the wheel then, and its closure is dropped; one that runs goes to the end of
+    /// this run. O(1).
+    pub fn cancel(&self) -> bool {
+        self.job.cancel(&self.door.core)
+    }
+
+    /// Makes the next run due in `delay` from now instead, and the later ones with it. True when it was
+    /// waiting for it; false when it runs or is over, and for a job at civil times. O(1).
+    pub fn reset(&self, delay: Duration) -> bool {
+        self.job.reset(&self.door.core, self.door.core.time.nanos_after(delay))
+    }
+
+    /// When the next run is due, rounded up to a microsecond; `None` while it runs and when it is over.
+    /// Of a job at civil times, when it looks at the wall clock next.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.job.tick().map(|tick| self.door.core.time.instant_of(tick))
+    }
+
+    /// Whether it is over.
+    pub fn is_finished(&self) -> bool {
+        self.job.is_over()
+    }
+
+    /// Waits, blocking the thread, until the job is over, and gives the number of its runs when it ended
+    /// by itself: by its plan's number, its schedule's end, or a run that said so.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError`] when it was cancelled or was stopped by a failure.
+    pub fn join(self) -> Result<u64, JoinError> {
+        block_on(self)
+    }
+
+    /// Waits for at most `at_most`; `None` when it is not over by then.
+    pub fn join_timeout(&mut self, at_most: Duration) -> Option<Result<u64, JoinError>> {
+        block_until(self, Instant::now().checked_add(at_most))
+    }
+}
+
+impl Future for PeriodicHandle {
+    type Output = Result<u64, JoinError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.job.poll(cx.waker())
+    }
+}
+
+impl fmt::Debug for PeriodicHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PeriodicHandle")
+            .field("deadline", &self.deadline())
+            .field("finished", &self.is_finished())
+            .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::core::{Core, Entry, TERMINATED};
+use super::core::{Core, TERMINATED};
+use super::entry::Task;
 use crate::sync::relock;
 
 pub(crate) struct Ready {
@@ -25,7 +26,7 @@ pub(crate) struct Ready {
 
 #[derive(Default)]
 struct Queue {
-    due: VecDeque<(u64, Entry)>,
+    due: VecDeque<Task>,
     idle: usize,
     workers: usize,
 }
@@ -40,21 +41,21 @@ impl Ready {
         }
     }
 
-    pub(crate) fn push(&self, due: Vec<(u64, Entry)>) {
+    pub(crate) fn push(&self, due: Vec<Task>) {
         self.outstanding.fetch_add(due.len(), Ordering::SeqCst);
         let mut queue = relock(&self.queue);
         queue.due.extend(due);
         self.len.store(queue.due.len(), Ordering::Relaxed);
     }
 
-    pub(crate) fn pop(&self) -> Option<(u64, Entry)> {
+    pub(crate) fn pop(&self) -> Option<Task> {
         if self.len() == 0 {
             return None;
         }
         self.pop_from(&mut relock(&self.queue))
     }
 
-    fn pop_from(&self, queue: &mut Queue) -> Option<(u64, Entry)> {
+    fn pop_from(&self, queue: &mut Queue) -> Option<Task> {
         let first = queue.due.pop_front()?;
         self.len.store(queue.due.len(), Ordering::Relaxed);
         // A burst leaves no more behind than a few pages.
@@ -65,7 +66,7 @@ impl Ready {
     }
 
     /// Takes everything out. Each is to be told as [`ended`](Self::ended).
-    pub(crate) fn drain(&self) -> VecDeque<(u64, Entry)> {
+    pub(crate) fn drain(&self) -> VecDeque<Task> {
         let mut queue = relock(&self.queue);
         self.len.store(0, Ordering::Relaxed);
         std::mem::take(&mut queue.due)
@@ -112,8 +113,8 @@ impl Ready {
                 queue.workers -= more - started;
                 let alone = queue.workers == 0;
                 drop(queue);
-                while alone && let Some((_, entry)) = self.pop() {
-                    core.run(entry);
+                while alone && let Some(task) = self.pop() {
+                    core.run(task);
                 }
                 return;
             }
@@ -124,9 +125,9 @@ impl Ready {
     fn work(&self, core: &Core, keep_alive: Duration) {
         let mut queue = relock(&self.queue);
         loop {
-            if let Some((_, entry)) = self.pop_from(&mut queue) {
+            if let Some(task) = self.pop_from(&mut queue) {
                 drop(queue);
-                core.run(entry);
+                core.run(task);
                 queue = relock(&self.queue);
             } else if core.state() == TERMINATED {
                 break;

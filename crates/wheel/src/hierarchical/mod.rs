@@ -156,6 +156,12 @@ impl<T> HierarchicalWheel<T> {
         }
     }
 
+    /// Calls `look` with every pending timer's key, deadline and value, in no particular order. Takes
+    /// time in proportion to the memory that the timers hold.
+    pub fn for_each(&self, mut look: impl FnMut(Key, u64, &T)) {
+        self.slab.for_each(|key, timer| look(key, timer.deadline, &timer.value));
+    }
+
     /// The place of a timer put in now.
     #[inline(always)]
     fn place_of(&self, deadline: u64) -> Place {
