@@ -19,7 +19,7 @@ use pin_project_lite::pin_project;
 
 use crate::lanes::Handle;
 use crate::time::tick;
-use crate::timer::{Door, Entry, Missed, Timer};
+use crate::timer::{Door, Missed, Timer};
 
 /// Is ready when its deadline has come, never before. Made by [`sleep`], [`sleep_until`] and the
 /// methods of the same names of [`Timer`].
@@ -62,7 +62,7 @@ impl Sleep {
         self.armed = self
             .armed
             .take()
-            .filter(|handle| self.door.core.lanes.reset(*handle, tick(self.nanos)));
+            .filter(|handle| self.door.core.sleeps.reset(*handle, tick(self.nanos)));
     }
 
     fn arm(&mut self, waker: &Waker) -> Poll<()> {
@@ -70,7 +70,7 @@ impl Sleep {
             self.done = true;
             return Poll::Ready(());
         }
-        self.armed = self.door.core.insert(tick(self.nanos), Entry::Wake(waker.clone())).ok();
+        self.armed = self.door.core.insert_sleep(tick(self.nanos), waker.clone()).ok();
         // If it was refused, the timer was shut down or is full. The process's timer never is shut down.
         let global = self.armed.is_none().then(Timer::global);
         if let Some(global) = global
@@ -80,7 +80,7 @@ impl Sleep {
             let deadline = self.deadline();
             self.door = global.door();
             self.nanos = self.door.core.time.nanos_at(deadline);
-            self.armed = self.door.core.insert(tick(self.nanos), Entry::Wake(waker.clone())).ok();
+            self.armed = self.door.core.insert_sleep(tick(self.nanos), waker.clone()).ok();
         }
         Poll::Pending
     }
@@ -95,12 +95,11 @@ impl Future for Sleep {
         }
         let Some(handle) = self.armed else { return self.arm(cx.waker()) };
         let mut fresh = Some(cx.waker().clone());
-        let waits = self.door.core.lanes.change(handle, |entry| match entry {
-            Entry::Wake(waker) if !waker.will_wake(cx.waker()) => {
+        let waits = self.door.core.sleeps.change(handle, |waker| {
+            if !waker.will_wake(cx.waker()) {
                 // What it replaces is dropped outside of the lane's lock.
                 fresh = fresh.take().map(|fresh| std::mem::replace(waker, fresh));
             }
-            _ => {}
         });
         if waits.is_some() {
             return Poll::Pending;
@@ -115,7 +114,7 @@ impl Drop for Sleep {
     #[inline]
     fn drop(&mut self) {
         if let Some(handle) = self.armed.take() {
-            drop(self.door.core.lanes.cancel(handle));
+            drop(self.door.core.sleeps.cancel(handle));
         }
     }
 }

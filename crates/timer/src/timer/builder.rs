@@ -111,8 +111,8 @@ impl Builder {
         self
     }
 
-    /// How many jobs and sleeps may be pending, and besides how many jobs may be due and waiting for
-    /// a worker, before more are [refused](super::Refused::Full). Periodic jobs go on whatever the bound. Default: no
+    /// How many jobs may be pending, how many sleeps, and how many jobs due and waiting for a worker,
+    /// before more are [refused](super::Refused::Full). Periodic jobs go on whatever the bound. Default: no
     /// bound but that of the wheels, 2^32 - 256 a lane.
     pub fn max_pending(mut self, timers: usize) -> Self {
         self.settings.max_pending = timers;

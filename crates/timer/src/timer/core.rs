@@ -19,7 +19,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use super::due::Due;
-use super::entry::{Entry, Task};
+use super::entry::{Entry, Kind, Task};
 use super::error::{JobPanic, JoinError, Refused};
 use super::ready::Ready;
 use super::settings::{Executor, Settings};
@@ -48,12 +48,15 @@ pub(crate) struct Door {
 
 pub(crate) struct Core {
     pub(crate) time: Time,
+    /// Jobs.
     pub(crate) lanes: Lanes<Entry>,
+    /// Tasks of runtimes that sleep.
+    pub(crate) sleeps: Lanes<Waker>,
     pub(crate) settings: Settings,
     pub(crate) ready: Ready,
     pub(crate) watches: Watches,
     state: AtomicU8,
-    driver: Mutex<Driver<Entry>>,
+    driver: Mutex<Drivers>,
     /// The driver's thread, once it runs.
     thread: Arc<OnceLock<Thread>>,
     /// Who waits on `quiet`.
@@ -63,24 +66,23 @@ pub(crate) struct Core {
     quiet: Condvar,
 }
 
+/// The drivers of both kinds of lanes.
+struct Drivers {
+    jobs: Driver<Entry>,
+    sleeps: Driver<Waker>,
+}
+
 impl Core {
     pub(crate) fn new(time: Time, settings: Settings) -> Self {
         let thread = Arc::new(OnceLock::<Thread>::new());
-        let sleeper = Arc::clone(&thread);
-        let mut builder = Lanes::builder().max_pending(settings.max_pending);
-        if let Some(lanes) = settings.lanes {
-            builder = builder.lanes(lanes);
-        }
-        // A driver that has no thread yet looks at the lanes before it sleeps.
-        let (lanes, driver) = builder.build(move || {
-            if let Some(thread) = sleeper.get() {
-                thread.unpark();
-            }
-        });
+        let (lanes, jobs) = self::lanes(&settings, &thread);
+        let (sleeps, sleepers) = self::lanes(&settings, &thread);
+        let driver = Drivers { jobs, sleeps: sleepers };
         Self {
             time,
             watches: Watches::new(lanes.count()),
             lanes,
+            sleeps,
             settings,
             ready: Ready::new(),
             state: AtomicU8::new(RUNNING),
@@ -96,20 +98,30 @@ impl Core {
         self.state.load(Ordering::Acquire)
     }
 
-    /// Takes an entry that is new.
+    /// Takes a job that is new.
     #[inline]
     pub(crate) fn insert(&self, tick: u64, entry: Entry) -> Result<Handle, Refused> {
+        if self.ready.len() >= self.settings.max_pending {
+            return Err(Refused::Full { max_pending: self.lanes.max_pending() });
+        }
+        self.insert_into(&self.lanes, tick, entry)
+    }
+
+    /// Takes a sleep.
+    pub(crate) fn insert_sleep(&self, tick: u64, waker: Waker) -> Result<Handle, Refused> {
+        self.insert_into(&self.sleeps, tick, waker)
+    }
+
+    #[inline]
+    fn insert_into<T>(&self, lanes: &Lanes<T>, tick: u64, value: T) -> Result<Handle, Refused> {
         if self.state() != RUNNING {
             return Err(Refused::ShutDown);
         }
-        let full = Refused::Full { max_pending: self.lanes.max_pending() };
-        if self.ready.len() >= self.settings.max_pending {
-            return Err(full);
-        }
-        let handle = self.lanes.insert_at(tick, entry).map_err(|_| full)?;
+        let full = Refused::Full { max_pending: lanes.max_pending() };
+        let handle = lanes.insert_at(tick, value).map_err(|_| full)?;
         // A shutdown that began meanwhile has gone through this lane either after the entry came, or
         // before: then its state is visible now, since both held the lane's lock.
-        if self.state() != RUNNING && self.lanes.cancel(handle).is_some() {
+        if self.state() != RUNNING && lanes.cancel(handle).is_some() {
             return Err(Refused::ShutDown);
         }
         Ok(handle)
@@ -145,9 +157,10 @@ impl Core {
         let mut wakes = Vec::new();
         let mut due = Vec::new();
         let mut driver = relock(&self.driver);
-        let done = driver.advance(self.time.now(), TURN_MAX, |handle, tick, entry| match entry {
-            Entry::Wake(waker) => wakes.push(waker),
-            entry => due.push(Task { handle, tick, entry }),
+        let now = self.time.now();
+        let slept = driver.sleeps.advance(now, TURN_MAX, |_, _, waker| wakes.push(waker));
+        let done = driver.jobs.advance(now, TURN_MAX, |handle, tick, entry| {
+            due.push(Task { handle, tick, entry });
         });
         if !due.is_empty() {
             self.ready.push(due);
@@ -155,12 +168,14 @@ impl Core {
         drop(driver);
         wake_all(wakes);
         self.hand_out();
-        done.finished
+        slept.finished && done.finished
     }
 
     /// Until when the driver may sleep; see [`Driver::prepare_sleep`].
     pub(crate) fn prepare_sleep(&self) -> Option<u64> {
-        relock(&self.driver).prepare_sleep()
+        let mut driver = relock(&self.driver);
+        let (jobs, sleeps) = (driver.jobs.prepare_sleep(), driver.sleeps.prepare_sleep());
+        earlier(jobs, sleeps)
     }
 
     /// Sees to it that what is ready is run.
@@ -197,42 +212,36 @@ impl Core {
 
     /// Runs a job here and now, unless it was cancelled.
     pub(crate) fn perform(&self, task: Task) {
-        match task.entry {
-            Entry::Once { job, watched } => {
-                let go = if watched { self.watches.begin(task.handle) } else { Go::Unwatched };
-                if go == Go::No {
-                    // A destructor is somebody's code.
-                    let _ = catch_unwind(AssertUnwindSafe(|| drop(job)));
-                    return;
-                }
-                let output = catch_unwind(AssertUnwindSafe(|| job.run())).map_err(|payload| {
-                    self.report(&*payload, false);
-                    JoinError::Panicked(payload)
-                });
-                let _ = catch_unwind(AssertUnwindSafe(|| match go {
-                    Go::Watched => self.watches.end(task.handle, output),
-                    _ => drop(output),
-                }));
-            }
-            Entry::Periodic(job) => {
-                let _ = catch_unwind(AssertUnwindSafe(|| job.run(self)));
-            }
-            Entry::Wake(waker) => waker.wake(),
+        let Task { handle, entry, .. } = task;
+        let go = match entry.kind() {
+            Kind::Watched => self.watches.begin(handle),
+            Kind::Unwatched | Kind::Periodic => Go::Unwatched,
+        };
+        if go == Go::No {
+            // A destructor is somebody's code.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(entry)));
+            return;
         }
+        let output = catch_unwind(AssertUnwindSafe(|| entry.run(self))).map_err(|payload| {
+            self.report(&*payload, false);
+            JoinError::Panicked(payload)
+        });
+        let _ = catch_unwind(AssertUnwindSafe(|| match go {
+            Go::Watched => self.watches.end(handle, output),
+            _ => drop(output),
+        }));
     }
 
     /// A job will not run.
     pub(crate) fn abandon(&self, task: Task) {
-        let _ = catch_unwind(AssertUnwindSafe(|| match task.entry {
-            Entry::Once { job, watched } => {
-                drop(job);
-                if watched {
-                    self.watches.end(task.handle, Err(JoinError::Cancelled));
-                }
+        let Task { handle, entry, .. } = task;
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            let watched = entry.kind() == Kind::Watched;
+            entry.abandon();
+            drop(entry);
+            if watched {
+                self.watches.end(handle, Err(JoinError::Cancelled));
             }
-            Entry::Periodic(job) => job.abandon(JoinError::Cancelled),
-            // Whoever it is looks at the state of the timer.
-            Entry::Wake(waker) => waker.wake(),
         }));
     }
 
@@ -287,9 +296,15 @@ impl Core {
         }
     }
 
+    /// The tick at which the next job or sleep is due, or one before it.
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        earlier(self.lanes.next_deadline(), self.sleeps.next_deadline())
+    }
+
     fn is_due(&self) -> bool {
         // It may be earlier than what fires; the next turn makes it later.
-        self.lanes.next_deadline().is_some_and(|tick| tick <= self.time.now())
+        let next = self.next_deadline();
+        next.is_some_and(|tick| tick <= self.time.now())
     }
 
     pub(crate) fn wait_terminated(&self, deadline: Option<Instant>) -> bool {
@@ -304,15 +319,15 @@ impl Core {
             return;
         }
         let Settings { run_delayed, continue_periodic, .. } = self.settings;
-        let leave = self.lanes.take_where(|entry| match entry {
-            Entry::Wake(_) => true,
-            Entry::Once { .. } => !run_delayed,
-            Entry::Periodic(_) => !continue_periodic,
+        let leave = self.lanes.take_where(|entry| match entry.kind() {
+            Kind::Watched | Kind::Unwatched => !run_delayed,
+            Kind::Periodic => !continue_periodic,
         });
         drop(driver);
         for (handle, tick, entry) in leave {
             self.abandon(Task { handle, tick, entry });
         }
+        self.end_sleeps();
         self.wake_driver();
     }
 
@@ -331,18 +346,20 @@ impl Core {
             self.lanes.drain(|handle, tick, entry| waiting.push(Task { handle, tick, entry }));
         }
         drop(driver);
-        let mut unrun = Vec::new();
-        for task in waiting {
-            if matches!(task.entry, Entry::Wake(_)) {
-                self.abandon(task);
-            } else {
-                unrun.push(Due::aside(Arc::clone(self), task));
-            }
-        }
+        self.end_sleeps();
+        let aside = |task| Due::aside(Arc::clone(self), task);
+        let mut unrun: Vec<Due> = waiting.into_iter().map(aside).collect();
         unrun.sort_by_key(Due::tick);
         self.wake_driver();
         self.tell_watchers();
         unrun
+    }
+
+    /// Wakes all that sleep; they see that the timer has ended, and go on elsewhere.
+    fn end_sleeps(&self) {
+        let mut wakers = Vec::new();
+        self.sleeps.drain(|_, _, waker| wakers.push(waker));
+        wake_all(wakers);
     }
 
     /// Marks the timer as terminated if it is shut down and nothing is left.
@@ -361,12 +378,40 @@ impl Core {
         true
     }
 
+    /// Whether the driver said that it is going to sleep and was not woken since.
+    pub(crate) fn driver_sleeps(&self) -> bool {
+        self.lanes.driver_sleeps() && self.sleeps.driver_sleeps()
+    }
+
     /// Tells of a panic.
     pub(crate) fn report(&self, payload: &(dyn Any + Send), periodic: bool) {
         if let Some(hook) = &self.settings.on_panic {
             let panic = JobPanic { payload, periodic };
             let _ = catch_unwind(AssertUnwindSafe(|| hook(&panic)));
         }
+    }
+}
+
+/// Lanes whose waker wakes the driver's thread. A driver that has no thread yet looks at the lanes
+/// before it sleeps.
+fn lanes<T>(settings: &Settings, thread: &Arc<OnceLock<Thread>>) -> (Lanes<T>, Driver<T>) {
+    let mut builder = Lanes::builder().max_pending(settings.max_pending);
+    if let Some(lanes) = settings.lanes {
+        builder = builder.lanes(lanes);
+    }
+    let sleeper = Arc::clone(thread);
+    builder.build(move || {
+        if let Some(thread) = sleeper.get() {
+            thread.unpark();
+        }
+    })
+}
+
+/// The earlier of two ticks.
+fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

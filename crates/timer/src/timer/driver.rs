@@ -48,7 +48,7 @@ fn wait_for(core: &Core, precision: Precision, until: Option<u64>) -> Option<Dur
         Precision::Economy { slack } => left = left.saturating_add(slack),
         Precision::Precise { spin } if left > spin => left -= spin,
         Precision::Precise { .. } => {
-            while core.time.now() < until && core.lanes.driver_sleeps() {
+            while core.time.now() < until && core.driver_sleeps() {
                 std::hint::spin_loop();
             }
             return None;

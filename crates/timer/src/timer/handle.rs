@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::core::Door;
-use super::entry::Entry;
+use super::entry::unwatch;
 use super::error::JoinError;
 use crate::block::{block_on, block_until};
 use crate::lanes::Handle;
@@ -173,11 +173,7 @@ impl<R> Drop for JobHandle<R> {
             return;
         }
         let core = &self.door.core;
-        let pending = core.lanes.change(self.handle, |entry| {
-            if let Entry::Once { watched, .. } = entry {
-                *watched = false;
-            }
-        });
+        let pending = core.lanes.change(self.handle, unwatch);
         match pending {
             Some(()) if state & POLLED != 0 => core.watches.forget(self.handle),
             Some(()) => {}

@@ -57,7 +57,6 @@ pub use plan::{Missed, OnFailure, Outcome, Plan, Run, Verdict};
 pub use settings::Precision;
 
 pub(crate) use self::core::{Core, Door};
-pub(crate) use entry::Entry;
 
 use crate::lanes::hint;
 use crate::time::{ClockKind, Time, micros_of, nanos, tick};
@@ -162,7 +161,7 @@ impl Timer {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        let handle = self.core().insert(tick, Entry::once(f))?;
+        let handle = self.core().insert(tick, entry::once(f))?;
         Ok(JobHandle::new(self.door(), handle))
     }
 
@@ -317,12 +316,13 @@ impl Timer {
     /// How many jobs and sleeps are pending: armed and not due, periodic ones between runs included.
     /// Exact while nothing changes. Takes no lock.
     pub fn len(&self) -> usize {
-        self.core().lanes.len()
+        let core = self.core();
+        core.lanes.len() + core.sleeps.len()
     }
 
     /// Whether nothing is pending.
     pub fn is_empty(&self) -> bool {
-        self.core().lanes.is_empty()
+        self.len() == 0
     }
 
     /// How many jobs are due and have not ended: they wait for a worker, or run.
@@ -338,17 +338,19 @@ impl Timer {
     /// When the next job is due, or an instant before that; `None` when nothing is pending.
     pub fn next_deadline(&self) -> Option<Instant> {
         let core = self.core();
-        core.lanes.next_deadline().map(|tick| core.time.instant_of(tick))
+        core.next_deadline().map(|tick| core.time.instant_of(tick))
     }
 
-    /// What is where in the wheels, lane by lane.
+    /// What is where in the wheels, lane by lane: first those of jobs, then those of sleeps.
     pub fn snapshot(&self) -> Vec<Snapshot> {
-        self.core().lanes.snapshot()
+        let core = self.core();
+        core.lanes.snapshot().into_iter().chain(core.sleeps.snapshot()).collect()
     }
 
     /// Gives back what memory can be given back at once.
     pub fn compact(&self) {
         self.core().lanes.compact();
+        self.core().sleeps.compact();
     }
 
     /// Waits until everything that is due by the timer's clock has run to its end, with what that made

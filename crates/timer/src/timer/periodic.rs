@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::core::{Core, Door, SHUT};
-use super::entry::{Entry, Repeat};
+use super::entry::{Repeat, turn};
 use super::error::{JoinError, Refused};
 use super::plan::{Missed, Next, OnFailure, Outcome, Plan, Rule, Run, Verdict};
 use crate::block::{block_on, block_until};
@@ -81,7 +81,7 @@ where
             inner: Mutex::new(inner),
         });
         let mut held = relock(&job.inner);
-        held.armed = Some(core.insert(at, Entry::Periodic(job.clone()))?);
+        held.armed = Some(core.insert(at, turn(job.clone()))?);
         drop(held);
         Ok(job)
     }
@@ -116,7 +116,7 @@ where
         if !matches!(held.stage, Stage::Pending(_)) {
             return;
         }
-        match core.lanes.insert_anyway(at, Entry::Periodic(self.clone())) {
+        match core.lanes.insert_anyway(at, turn(self.clone())) {
             Ok(handle) => {
                 held.armed = Some(handle);
                 held.tick = at;
@@ -219,7 +219,7 @@ where
         let end = match self.after(core, &held, &ended) {
             Ok(next) => {
                 let at = when(core, &self.rule, next);
-                match core.lanes.insert_anyway(at, Entry::Periodic(self.clone())) {
+                match core.lanes.insert_anyway(at, turn(self.clone())) {
                     Ok(handle) => {
                         held.next = next;
                         held.tick = at;
