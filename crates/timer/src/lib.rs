@@ -2,7 +2,7 @@
 //!
 //! [`wheel`] holds the timer queues themselves, for one thread and without a clock. [`lanes`] puts
 //! several wheels side by side so that any thread may arm and cancel timers while one thread fires
-//! them.
+//! them. [`DelayQueue`] hands out items when their time has come, to waiting threads and tasks.
 //!
 //! ```
 //! use tourbillon::lanes::Lanes;
@@ -22,11 +22,16 @@
 //! # Ok::<(), tourbillon::lanes::Full<&str>>(())
 //! ```
 //!
-//! Time is an argument here too, in ticks of whatever length the caller likes. Deliberately absent:
-//! clocks, threads and callbacks kept in timers.
+//! In the wheels and lanes time is an argument, in ticks of whatever length the caller likes, and there
+//! are no clocks, no threads and no callbacks kept in timers. A delay queue reads the machine's
+//! monotonic clock.
 
 #[doc(inline)]
 pub use tourbillon_wheel as wheel;
 
+pub mod delay_queue;
 pub mod lanes;
 mod sync;
+
+#[doc(inline)]
+pub use delay_queue::DelayQueue;

@@ -156,6 +156,22 @@ impl<T> HierarchicalWheel<T> {
         }
     }
 
+    /// The pending timers with their deadlines, in no particular order. Takes time in proportion to
+    /// [`capacity`](TimerQueue::capacity).
+    ///
+    /// ```
+    /// use tourbillon_wheel::{HierarchicalWheel, TimerQueue};
+    ///
+    /// let mut wheel = HierarchicalWheel::new();
+    /// let tea = wheel.insert_at(30, "tea");
+    /// let eggs = wheel.insert_at(12, "eggs");
+    /// wheel.cancel(eggs);
+    /// assert_eq!(wheel.iter().collect::<Vec<_>>(), [(tea, 30, &"tea")]);
+    /// ```
+    pub fn iter(&self) -> impl Iterator<Item = (Key, u64, &T)> {
+        self.slab.iter().map(|(key, timer)| (key, timer.deadline, &timer.value))
+    }
+
     /// The place of a timer put in now.
     #[inline(always)]
     fn place_of(&self, deadline: u64) -> Place {
