@@ -139,6 +139,7 @@ impl<T> State<T> {
     }
 
     /// The alarm has rung; true when it was the one that is set.
+    #[cfg_attr(loom, allow(dead_code))] // there are no alarms under loom
     pub(super) fn rang(&mut self, handle: Handle) -> bool {
         let expected = self.alarm.rang(handle);
         if expected
