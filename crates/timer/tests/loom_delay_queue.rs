@@ -217,8 +217,8 @@ fn remove_against_poll() {
 #[test]
 fn the_end_against_those_who_wait() {
     bounded(|| {
-        let (queue, _clock) = manual();
-        queue.insert(7, us(0)).unwrap();
+        let (queue, clock) = manual();
+        queue.insert(7, us(1)).unwrap();
         let consumers: Vec<_> = (0..2)
             .map(|_| {
                 let queue = queue.clone();
@@ -226,6 +226,7 @@ fn the_end_against_those_who_wait() {
             })
             .collect();
         queue.close();
+        clock.advance(us(1));
         let mut taken: Vec<_> = consumers.into_iter().map(|it| it.join().unwrap()).collect();
         taken.sort();
         assert_eq!(taken, [None, Some(7)]);

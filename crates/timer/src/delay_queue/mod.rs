@@ -26,7 +26,8 @@
 //! # What always holds
 //!
 //! - **Never early.** A tick is a microsecond; deadlines are rounded up to ticks and the present is
-//!   rounded down. Any instant and any duration is legal, `Duration::MAX` included.
+//!   rounded down. What has no delay is due in the tick in which it comes. Any instant and any duration
+//!   is legal, `Duration::MAX` included.
 //! - **In order.** What is taken is the item with the earliest deadline of all that are in the queue,
 //!   and of those with the same deadline (the same microsecond) the one that was inserted or reset
 //!   first. So each consumer sees deadlines in order, except for what was inserted with an earlier
@@ -165,8 +166,9 @@ impl<T> DelayQueue<T> {
         self.insert_tick(value, self.shared.time.tick_after(delay))
     }
 
-    /// Adds an item that can be taken from `deadline` on. Any instant is legal; from one that has
-    /// passed the item is due at once, before all items with a later deadline.
+    /// Adds an item that can be taken from `deadline` on. Any instant is legal; with one that has passed
+    /// the item is due, before all items with a later deadline. (One that passed less than a microsecond
+    /// ago counts as passed at the end of that microsecond.)
     ///
     /// # Errors
     ///

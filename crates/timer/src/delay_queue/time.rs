@@ -2,8 +2,8 @@
 //!
 //! A tick is a microsecond. What always holds: the tick of an instant is rounded up and the present
 //! is rounded down, so an instant's tick is the present one only when the instant has passed. This is
-//! why nothing in the queue can be early. All arithmetic ends at the ends of the range; no instant or
-//! duration is illegal.
+//! why nothing in the queue can be early. No time at all from now is the present tick, and not the
+//! next one. All arithmetic ends at the ends of the range; no instant or duration is illegal.
 //!
 //! It lacks waiting: `waiters` has that.
 
@@ -83,6 +83,9 @@ impl Time {
 
     /// The first tick at whose beginning so much time has passed from now.
     pub(super) fn tick_after(&self, delay: Duration) -> u64 {
+        if delay.is_zero() {
+            return self.now();
+        }
         after_epoch(micros_up(self.elapsed().saturating_add(delay)))
     }
 

@@ -221,3 +221,18 @@ fn what_was_removed_is_no_longer_held() {
     assert!(queue.poll_timeout(us(200)).is_none());
     assert!(begin.elapsed() >= us(200));
 }
+
+/// An item without a delay was rounded up to the next microsecond like any other, so that whoever inserted
+/// it and polled at once came back with nothing, sometimes. Repetition makes the microsecond's middle
+/// certain to be hit.
+#[test]
+fn what_has_no_delay_is_due_at_once() {
+    let queue = DelayQueue::new();
+    for number in 0..20_000 {
+        let key = queue.insert(number, Duration::ZERO).unwrap();
+        assert_eq!(queue.try_poll().map(|it| it.key()), Some(key));
+        let key = queue.insert(number, Duration::from_secs(1)).unwrap();
+        assert!(queue.reset(key, Duration::ZERO));
+        assert_eq!(queue.poll_timeout(Duration::ZERO).map(|it| it.key()), Some(key));
+    }
+}

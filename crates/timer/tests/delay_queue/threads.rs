@@ -72,7 +72,8 @@ fn every_item_once_and_never_early() {
             scope.spawn(move || {
                 consume(queue, by, |(number, due), deadline| {
                     assert!(due <= Instant::now(), "early");
-                    assert!(due <= deadline, "the deadline is rounded up");
+                    // Up, or down for no delay at all.
+                    assert!(due <= deadline + us(1), "the deadline is rounded");
                     assert!(seen.lock().unwrap().insert(number), "{number} came twice");
                 });
             });
