@@ -9,7 +9,7 @@ use crate::{cargo, nightly};
 
 /// Builds and runs them.
 pub(crate) fn run() -> Result<()> {
-    let args = ["test", "--locked", "--release", "-p", "tourbillon", "--test", "loom"];
+    let args = ["test", "--locked", "--release", "-p", "tourbillon", "--test", "loom*"];
     let mut command = cargo::command(&args);
     command.arg("--target-dir").arg(nightly::target("loom")).env("RUSTFLAGS", "--cfg loom");
     nightly::passed_through(command)

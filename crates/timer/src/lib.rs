@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Timer`] | closures that run later: after a delay, at an instant, at a fixed rate, with a fixed delay, at civil times |
 //! | [`sleep`], [`sleep_until`], [`timeout`], [`interval`] | futures for any runtime |
+//! | [`DelayQueue`] | items that threads and tasks take when their time has come |
 //! | [`purgatory`] | operations that wait for a condition or a deadline, whichever comes first |
 //! | [`lanes`] | several wheels side by side, for those who bring their own thread |
 //! | [`wheel`] | the timer queues themselves, for one thread and without a clock |
@@ -35,6 +36,7 @@ pub use tourbillon_wheel as wheel;
 #[doc(inline)]
 pub use tourbillon_schedule as schedule;
 
+pub mod delay_queue;
 pub mod lanes;
 mod sync;
 
@@ -50,6 +52,8 @@ mod time;
 #[cfg(not(loom))]
 pub mod timer;
 
+#[doc(inline)]
+pub use delay_queue::DelayQueue;
 #[cfg(not(loom))]
 pub use futures::{Elapsed, Interval, Sleep, Timeout, interval, sleep, sleep_until, timeout};
 #[cfg(not(loom))]

@@ -270,6 +270,20 @@ impl<E> Slab<E> {
         }
     }
 
+    /// The keys and items, in the order of storage. O(capacity).
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &E)> {
+        let pages = self.pages.iter().enumerate();
+        pages.flat_map(|(number, page)| {
+            let entries = page.entries.iter().flat_map(|entries| entries.iter()).enumerate();
+            entries.filter_map(move |(offset, entry)| match entry {
+                Entry::Occupied { generation, item, .. } => {
+                    Some((Key::new((number << PAGE_BITS | offset) as u32, *generation), item))
+                }
+                Entry::Vacant { .. } => None,
+            })
+        })
+    }
+
     /// Takes all items out, page by page, giving the memory of each page back when done with
     /// it. Generations go on from where they are.
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = (Key, E)> + use<E> {
@@ -286,18 +300,6 @@ impl<E> Slab<E> {
                 Entry::Vacant { .. } => None,
             })
         })
-    }
-
-    /// Calls `look` with all items, page by page.
-    pub(crate) fn for_each(&self, mut look: impl FnMut(Key, &E)) {
-        for (number, page) in self.pages.iter().enumerate() {
-            let entries = page.entries.iter().flat_map(|entries| entries.iter());
-            for (offset, entry) in entries.enumerate() {
-                if let Entry::Occupied { generation, item, .. } = entry {
-                    look(Key::new((number << PAGE_BITS | offset) as u32, *generation), item);
-                }
-            }
-        }
     }
 
     /// Gives back the spare page and the tail of the page table. O(pages).

@@ -174,13 +174,9 @@ impl<T> Lanes<T> {
     pub(crate) fn take_where(&self, mut pick: impl FnMut(&T) -> bool) -> Vec<(Handle, u64, T)> {
         let mut taken = Vec::new();
         for (number, lane) in self.shared.lanes.iter().enumerate() {
-            let mut keys = Vec::new();
             let mut held = lane.hold();
-            held.wheel.for_each(|key, deadline, value| {
-                if pick(value) {
-                    keys.push((key, deadline));
-                }
-            });
+            let picked = held.wheel.iter().filter(|(_, _, value)| pick(value));
+            let keys: Vec<_> = picked.map(|(key, deadline, _)| (key, deadline)).collect();
             for (key, deadline) in keys {
                 if let Some(value) = held.cancel(key) {
                     taken.push((Handle::new(number, key), deadline, value));

@@ -287,7 +287,7 @@ impl Core {
     pub(crate) fn wait_idle(self: &Arc<Self>, deadline: Option<Instant>) -> bool {
         loop {
             let finished = self.turn();
-            if finished && self.ready.outstanding() == 0 && !self.is_due() {
+            if finished && self.is_idle() {
                 return true;
             }
             if !self.watch(deadline, || self.ready.outstanding() == 0) {
@@ -299,6 +299,12 @@ impl Core {
     /// The tick at which the next job or sleep is due, or one before it.
     pub(crate) fn next_deadline(&self) -> Option<u64> {
         earlier(self.lanes.next_deadline(), self.sleeps.next_deadline())
+    }
+
+    /// Whether nothing is due or runs. The driver is held, so nothing is on its way between.
+    fn is_idle(&self) -> bool {
+        let _driver = relock(&self.driver);
+        self.ready.outstanding() == 0 && !self.is_due()
     }
 
     fn is_due(&self) -> bool {
@@ -364,15 +370,17 @@ impl Core {
 
     /// Marks the timer as terminated if it is shut down and nothing is left.
     pub(crate) fn terminate_if_done(&self) -> bool {
-        if self.state() == RUNNING || !self.lanes.is_empty() || self.ready.outstanding() > 0 {
+        if self.state() == RUNNING {
             return false;
         }
-        // A periodic job goes back into the lanes before it stops being outstanding, so look in this
-        // order once more.
-        if !self.lanes.is_empty() {
+        // Nothing is on its way from the lanes while the driver is held. A periodic job goes back into
+        // the lanes before it stops being outstanding, so that is looked at first.
+        let driver = relock(&self.driver);
+        if self.ready.outstanding() > 0 || !self.lanes.is_empty() {
             return false;
         }
         self.state.store(TERMINATED, Ordering::Release);
+        drop(driver);
         self.ready.dismiss();
         self.tell_watchers();
         true

@@ -156,10 +156,20 @@ impl<T> HierarchicalWheel<T> {
         }
     }
 
-    /// Calls `look` with every pending timer's key, deadline and value, in no particular order. Takes
-    /// time in proportion to the memory that the timers hold.
-    pub fn for_each(&self, mut look: impl FnMut(Key, u64, &T)) {
-        self.slab.for_each(|key, timer| look(key, timer.deadline, &timer.value));
+    /// The pending timers with their deadlines, in no particular order. Takes time in proportion to
+    /// [`capacity`](TimerQueue::capacity).
+    ///
+    /// ```
+    /// use tourbillon_wheel::{HierarchicalWheel, TimerQueue};
+    ///
+    /// let mut wheel = HierarchicalWheel::new();
+    /// let tea = wheel.insert_at(30, "tea");
+    /// let eggs = wheel.insert_at(12, "eggs");
+    /// wheel.cancel(eggs);
+    /// assert_eq!(wheel.iter().collect::<Vec<_>>(), [(tea, 30, &"tea")]);
+    /// ```
+    pub fn iter(&self) -> impl Iterator<Item = (Key, u64, &T)> {
+        self.slab.iter().map(|(key, timer)| (key, timer.deadline, &timer.value))
     }
 
     /// The place of a timer put in now.
