@@ -117,6 +117,11 @@ impl<E> Slab<E> {
         self.len
     }
 
+    /// How many pages the table has numbers for.
+    pub(crate) fn pages(&self) -> usize {
+        self.pages.len()
+    }
+
     pub(crate) fn capacity(&self) -> usize {
         self.held * PAGE_ENTRIES
     }

@@ -84,6 +84,11 @@ impl Chunks {
         Self { cells: Vec::new(), free: Vec::new(), spare: NIL, spares: 0, used: 0 }
     }
 
+    /// How many chunks the table has numbers for.
+    pub(super) fn numbers(&self) -> usize {
+        self.cells.len()
+    }
+
     #[inline]
     pub(super) fn get(&self, number: u32) -> &Chunk {
         match &self.cells[number as usize] {

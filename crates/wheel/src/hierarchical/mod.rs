@@ -132,6 +132,9 @@ struct Cascade {
     end: u64,
 }
 
+/// When the last timer is cancelled, tables of more chunks or pages than this are given back.
+const TABLE_KEPT: usize = 64;
+
 impl<T> HierarchicalWheel<T> {
     /// An empty wheel at tick 0. Takes no memory until the first insertion.
     pub const fn new() -> Self {
@@ -252,6 +255,10 @@ impl<T> HierarchicalWheel<T> {
         self.dead += 1;
         if self.slab.len() == 0 {
             self.forget_all();
+            // The tables of what there was once. Whoever made them large has paid for this.
+            if self.chunks.numbers() > TABLE_KEPT || self.slab.pages() > TABLE_KEPT {
+                self.compact();
+            }
         } else {
             self.pay_for_dead();
         }
@@ -621,5 +628,30 @@ impl<T> fmt::Debug for HierarchicalWheel<T> {
             .field("len", &self.len())
             .field("next_deadline", &self.next_deadline())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A million timers that were all cancelled kept tables of a megabyte, until something else
+    /// compacted them (netty#2541 and its like kept the timers themselves).
+    #[test]
+    fn the_last_cancellation_gives_everything_back() {
+        let mut wheel = HierarchicalWheel::new();
+        for round in 0..3 {
+            let keys: alloc::vec::Vec<Key> =
+                (0..200_000_u64).map(|n| wheel.insert_at(n * 977 % 3_600_000, n)).collect();
+            for key in keys {
+                assert!(wheel.cancel(key).is_some());
+            }
+            assert_eq!(wheel.capacity(), 0, "round {round}");
+            assert_eq!((wheel.chunks.numbers(), wheel.slab.pages()), (0, 0), "round {round}");
+        }
+        // A population that swings around nothing keeps what it needs.
+        let key = wheel.insert_at(9, 0);
+        wheel.cancel(key);
+        assert!(wheel.capacity() > 0);
     }
 }
