@@ -372,7 +372,7 @@ impl Timer {
     }
 
     /// Ends the timer: nothing more is begun, and what never ran is given back in the order of
-    /// deadlines, to be run by hand or dropped. What runs goes on to its end, which
+    /// deadlines (equal ones in any), to be run by hand or dropped. What runs goes on to its end, which
     /// [`wait_terminated`](Self::wait_terminated) waits for.
     ///
     /// May be called by a job, also after [`shutdown`](Self::shutdown). Takes time in proportion to
