@@ -4,7 +4,6 @@
 //! for an hour. It is woken early only by a deadline before the one it sleeps for, and by a
 //! shutdown.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -61,5 +60,5 @@ fn wait_for(core: &Core, precision: Precision, until: Option<u64>) -> Option<Dur
 /// 50 µs, to merge wake-ups. Elsewhere, and where it is refused, nothing changes.
 fn exact_wakes() {
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
