@@ -116,8 +116,8 @@ fn a_timed_poll_gives_up_in_time() {
 #[test]
 fn a_timed_poll_gets_what_expires_in_time() {
     let queue = DelayQueue::new();
-    queue.insert(1, ms(2)).unwrap();
     let begin = Instant::now();
+    queue.insert(1, ms(2)).unwrap();
     assert_eq!(value(queue.poll_timeout(LONG)), Some(1));
     assert!(begin.elapsed() >= ms(2));
     queue.insert(2, Duration::ZERO).unwrap();

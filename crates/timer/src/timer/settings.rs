@@ -29,10 +29,10 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// `Economy` with a slack of 300 µs.
-    pub const ECONOMY: Self = Self::Economy { slack: Duration::from_micros(300) };
-    /// `Precise` with a spin of 150 µs.
-    pub const PRECISE: Self = Self::Precise { spin: Duration::from_micros(150) };
+    /// `Economy` with a slack of 250 µs.
+    pub const ECONOMY: Self = Self::Economy { slack: Duration::from_micros(250) };
+    /// `Precise` with a spin of 250 µs.
+    pub const PRECISE: Self = Self::Precise { spin: Duration::from_micros(250) };
 }
 
 /// Where closures run.
