@@ -198,7 +198,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
     while !is_so() {
         ensure!(Instant::now() < end, "{what}: not within a minute");
         // sleeps: between looks at a subject that has no way to tell
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
 }

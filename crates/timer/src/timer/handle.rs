@@ -66,7 +66,7 @@ impl<R> JobHandle<R> {
         let core = &self.door.core;
         match core.lanes.cancel(self.handle) {
             Some(entry) => {
-                let before = self.state.fetch_or(CANCELLED, Ordering::SeqCst);
+                let before = self.note(CANCELLED);
                 drop(entry);
                 if before & POLLED != 0 {
                     core.watches.wake(self.handle);
@@ -77,15 +77,24 @@ impl<R> JobHandle<R> {
         }
     }
 
+    /// Adds to the state, and gives what it was. Of several threads that share the handle only the one
+    /// that cancelled gets here: whoever polls has the handle to itself.
+    #[inline]
+    fn note(&self, more: u8) -> u8 {
+        let before = self.state.load(Ordering::Relaxed);
+        self.state.store(before | more, Ordering::Relaxed);
+        before
+    }
+
     #[cold]
     fn cancel_due(&self) -> bool {
         let watches = &self.door.core.watches;
-        if self.state.load(Ordering::SeqCst) & (CANCELLED | TAKEN) != 0 {
+        if self.state.load(Ordering::Relaxed) & (CANCELLED | TAKEN) != 0 {
             return false;
         }
         let cancelled = watches.cancel(self.handle);
         if cancelled {
-            self.state.fetch_or(CANCELLED, Ordering::SeqCst);
+            self.note(CANCELLED);
             watches.wake(self.handle);
         }
         cancelled
@@ -112,7 +121,7 @@ impl<R> JobHandle<R> {
 
     /// Whether it is over: it has run to its end, panicked or was cancelled.
     pub fn is_finished(&self) -> bool {
-        self.state.load(Ordering::SeqCst) & (CANCELLED | TAKEN) != 0
+        self.state.load(Ordering::Relaxed) & (CANCELLED | TAKEN) != 0
             || self.door.core.watches.is_over(self.handle)
     }
 
@@ -142,26 +151,18 @@ impl<R: 'static> Future for JobHandle<R> {
     type Output = Result<R, JoinError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // Written before the row, so that whoever cancels sees that there is one, or is seen here.
-        let before = self.state.fetch_or(POLLED, Ordering::SeqCst);
-        let watches = &self.door.core.watches;
+        let before = self.note(POLLED);
         if before & TAKEN != 0 {
             return Poll::Ready(Err(JoinError::Taken));
         }
-        if before & CANCELLED == 0 {
-            if let Poll::Ready(output) = watches.poll(self.handle, cx.waker()) {
-                self.state.fetch_or(TAKEN, Ordering::SeqCst);
-                // The box was made by a closure that gives an `R`.
-                let result = output.map(|result| result.downcast::<R>().map(|result| *result));
-                return Poll::Ready(result.and_then(|result| result.map_err(JoinError::Panicked)));
-            }
-            if self.state.load(Ordering::SeqCst) & CANCELLED == 0 {
-                return Poll::Pending;
-            }
-            watches.wake(self.handle);
-        }
-        self.state.fetch_or(TAKEN, Ordering::SeqCst);
-        Poll::Ready(Err(JoinError::Cancelled))
+        let output = match before & CANCELLED {
+            0 => std::task::ready!(self.door.core.watches.poll(self.handle, cx.waker())),
+            _ => Err(JoinError::Cancelled),
+        };
+        self.note(TAKEN);
+        // The box was made by a closure that gives an `R`.
+        let result = output.map(|result| result.downcast::<R>().map(|result| *result));
+        Poll::Ready(result.and_then(|result| result.map_err(JoinError::Panicked)))
     }
 }
 
