@@ -125,8 +125,11 @@ struct Entry<K, O> {
     keys: Vec<K>,
     /// The operation, until somebody has taken it out to complete it.
     operation: Mutex<Option<O>>,
-    /// It is to be looked at once more by whoever is at it.
+    /// It is to be looked at once more by whoever is at it. So nobody may hold the operation's lock but
+    /// to ask it, or to take it out.
     again: AtomicBool,
+    /// The operation has been taken out.
+    over: AtomicBool,
     /// The timer's job for its limit.
     limit: Mutex<Option<JobHandle<()>>>,
 }
@@ -172,6 +175,7 @@ where
             keys: keys.into_iter().collect(),
             operation: Mutex::new(Some(operation)),
             again: AtomicBool::new(false),
+            over: AtomicBool::new(false),
             limit: Mutex::new(None),
         });
         self.shared.len.fetch_add(1, Ordering::Relaxed);
@@ -197,7 +201,7 @@ where
         // What changed before it was watched is seen here; what changes from here on is checked.
         let completed = self.shared.attempt(&entry);
         // Whoever completed it while it was being watched may have come before some of the lists.
-        if !completed && entry.is_over() {
+        if !completed && entry.over.load(Ordering::SeqCst) {
             self.shared.forget(&entry);
         }
         Ok(if completed { Watch::Completed } else { Watch::Waiting })
@@ -256,13 +260,6 @@ where
     }
 }
 
-impl<K, O> Entry<K, O> {
-    /// Whether the operation has been taken out.
-    fn is_over(&self) -> bool {
-        relock(&self.operation).is_none()
-    }
-}
-
 impl<K, O> Shared<K, O>
 where
     K: Hash + Eq,
@@ -313,6 +310,7 @@ where
 
     /// An operation was taken out: its limit and its places in the lists go.
     fn leave(&self, entry: &Entry<K, O>) {
+        entry.over.store(true, Ordering::SeqCst);
         self.len.fetch_sub(1, Ordering::Relaxed);
         let limit = relock(&entry.limit).take();
         if let Some(limit) = limit {
