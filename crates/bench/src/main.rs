@@ -5,6 +5,7 @@
 mod allocator;
 mod comparison;
 mod report;
+mod schedule;
 mod service;
 mod wheel;
 
@@ -23,6 +24,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Bench {
+    /// The next time of cron expressions, with peers; a server with many schedules.
+    Schedule(schedule::Options),
     /// A real server on a temporary folder and a load client.
     Service(service::Options),
     /// The timer queues and their peers, side by side on the same work.
@@ -37,6 +40,7 @@ enum Bench {
 
 fn main() -> anyhow::Result<()> {
     match Args::parse().bench {
+        Bench::Schedule(options) => schedule::run(&options),
         Bench::Service(options) => service::run(&options),
         Bench::Wheel(options) => wheel::run(&options),
         Bench::Serve(args) => service::server::serve(&args),
