@@ -18,6 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tourbillon-schedule", &[]),
     ("tourbillon-store", &[]),
     ("tourbillon-wire", &[]),
+    ("tourbillon-import", &["tourbillon-schedule", "tourbillon-wire"]),
     ("tourbillon", &["tourbillon-wheel", "tourbillon-schedule", "tourbillon-clock"]),
     ("tourbillon-engine", &["tourbillon-wheel", "tourbillon-schedule", "tourbillon-store"]),
     (
@@ -49,6 +50,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "tourbillon-node",
             "tourbillon-store",
             "tourbillon-client",
+            "tourbillon-import",
             "tourbillon-schedule",
             "tourbillon-wire",
         ],
@@ -104,6 +106,11 @@ const EXTERNAL: &[(&str, External, &str)] = &[
         "the engine names no database, HTTP or runtime",
     ),
     ("tourbillon-store", Never(&["axum", "hyper", "reqwest", "ureq"]), "stores know no HTTP"),
+    (
+        "tourbillon-import",
+        Never(&["tokio", "axum", "hyper", "reqwest", "rusqlite"]),
+        "texts become documents without a runtime, server or store",
+    ),
     (
         "tourbillon-wire",
         Never(&["tokio", "axum", "hyper", "reqwest", "rusqlite"]),

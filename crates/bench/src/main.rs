@@ -5,6 +5,7 @@
 mod allocator;
 mod comparison;
 mod report;
+mod schedule;
 mod service;
 mod timer;
 mod wheel;
@@ -24,6 +25,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Bench {
+    /// The next time of cron expressions, with peers; a server with many schedules.
+    Schedule(schedule::Options),
     /// A real server on a temporary folder and a load client.
     Service(service::Options),
     /// The in-process timer and its peers.
@@ -43,6 +46,7 @@ enum Bench {
 
 fn main() -> anyhow::Result<()> {
     match Args::parse().bench {
+        Bench::Schedule(options) => schedule::run(&options),
         Bench::Service(options) => service::run(&options),
         Bench::Timer(options) => timer::run(&options),
         Bench::Wheel(options) => wheel::run(&options),

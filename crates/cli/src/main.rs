@@ -9,6 +9,7 @@ mod cli;
 mod commands;
 mod connect;
 mod crontab;
+mod difference;
 mod documents;
 mod exit;
 mod output;

@@ -51,7 +51,7 @@ impl Client {
         self.post(&["v1", "schedules", name, "trigger"], Repeat::Never).read().await
     }
 
-    /// Creates the tasks of a past span; one call creates a bounded number, see `next_from`.
+    /// Begins a backfill: the tasks of a past span, which the server creates a few at a time.
     pub async fn backfill_schedule(
         &self,
         name: &str,
@@ -62,6 +62,11 @@ impl Client {
             None => Repeat::Never,
         };
         self.post(&["v1", "schedules", name, "backfill"], repeat).json(request)?.read().await
+    }
+
+    /// Ends a backfill before it is through.
+    pub async fn end_backfill(&self, name: &str, id: &str) -> Result<(), ClientError> {
+        self.delete(&["v1", "schedules", name, "backfills", id]).done().await
     }
 
     /// The next occurrences of a stored schedule. The client's namespace is used, not the query's.

@@ -4,7 +4,7 @@
 //! an answer; the engine gives each one back exactly once.
 
 use tourbillon_store::queries::Located;
-use tourbillon_store::schedule::Cursor;
+use tourbillon_store::schedule::{Backfill, Cursor};
 use tourbillon_store::{
     AttemptOutcome, AttemptToken, Done, Edge, Epoch, NamespaceId, NewTask, OpenAttempt, Output,
     Partition, QueueId, QueueRecord, Rank, Refusal, Reloaded, ScheduleRecord, Seq, Shard, Span,
@@ -222,6 +222,15 @@ pub enum Request {
     /// Answer [`Answer::Done`] when every schedule held here has its next occurrence by the calendars
     /// told before, durably.
     AwaitCalendars,
+    /// Begin or end a backfill of a schedule.
+    Backfill {
+        /// Its shard.
+        shard: Shard,
+        /// Its uid.
+        uid: u128,
+        /// What is asked.
+        change: BackfillChange,
+    },
     /// Run a schedule's task now, beside its plan.
     TriggerSchedule {
         /// Its shard.
@@ -231,6 +240,15 @@ pub enum Request {
         /// The new task's id.
         id: TaskId,
     },
+}
+
+/// What is asked of a schedule's backfills.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BackfillChange {
+    /// Begin one. One of the same id that is under way stays as it is.
+    Begin(Box<Backfill>),
+    /// End the one of this id before it is through. Answers [`Answer::NoBackfill`] when there is none.
+    End(String),
 }
 
 /// What a worker asks.
@@ -463,6 +481,8 @@ pub enum Answer {
     Done,
     /// There is no such schedule.
     NoSchedule,
+    /// The schedule has no such backfill under way.
+    NoBackfill,
     /// The schedule's document makes no sense; what is wrong with it.
     BadSchedule(String),
     /// Tasks with their attempts.

@@ -444,6 +444,7 @@ impl Engine {
                 self.pause_over(pausing);
             }
             Ticket::Schedule { reply, uid, planned } => {
+                self.backfilled(&unit, &done);
                 self.schedule_written(reply, uid, &unit, planned.map(|p| p.with_seq(&done)));
             }
         }

@@ -13,6 +13,7 @@ use tourbillon_wheel::{Budget, HierarchicalWheel, Key, Snapshot, TimerQueue};
 
 use crate::api::{Answer, CallId, Effect, Event, Now, ReplyId, Unavailable};
 use crate::attempt::Running;
+use crate::backfill::Backfills;
 use crate::batch::Batches;
 use crate::behind::Behind;
 use crate::config::EngineConfig;
@@ -103,6 +104,7 @@ pub struct Engine {
     pub(crate) batches: Batches,
     pub(crate) schedules: Schedules,
     pub(crate) behind: Behind,
+    pub(crate) backfills: Backfills,
     pub(crate) workers: Workers,
     pub(crate) tally: Tally,
     pub(crate) effects: Vec<Effect>,
@@ -178,6 +180,7 @@ impl Engine {
             batches: Batches::default(),
             schedules: Schedules::default(),
             behind: Behind::default(),
+            backfills: Backfills::default(),
             workers: Workers::default(),
             tally: Tally::new(cfg.max_kinds),
             effects: Vec::new(),
@@ -211,6 +214,7 @@ impl Engine {
         self.give_memory_back();
         self.load_windows();
         self.plan_behind();
+        self.move_backfills();
         self.flush();
         std::mem::take(&mut self.effects)
     }
@@ -249,7 +253,8 @@ impl Engine {
 
     /// When the engine wants [`Event::Tick`] if nothing else happens before: store time.
     pub fn next_wake(&self) -> Option<Time> {
-        if self.wheel_behind || !self.flagged.is_empty() || self.has_behind_to_plan() {
+        let moves = self.has_behind_to_plan() || self.has_backfill_to_move() && !self.draining;
+        if self.wheel_behind || !self.flagged.is_empty() || moves {
             return Some(self.now.store);
         }
         let timer = self.wheel.next_deadline().map(|tick| self.time_of(tick));

@@ -28,6 +28,7 @@
 
 pub mod api;
 mod attempt;
+mod backfill;
 mod batch;
 mod behind;
 pub mod calendars;

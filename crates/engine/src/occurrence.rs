@@ -19,6 +19,7 @@ use tourbillon_store::{
 
 use crate::api::{Answer, ReplyId, Request, ScheduleView, Unavailable};
 use crate::attempt::Stage;
+use crate::backfill::backfill_of;
 use crate::batch::{Planned, Ticket};
 use crate::engine::{Engine, Line, Place};
 use crate::plan::{Bounds, Taken, next_of};
@@ -64,6 +65,8 @@ struct Live {
     version: u32,
     started: bool,
     attempt: u32,
+    /// The backfill that created it: a run beside the plan.
+    backfill: Option<Box<str>>,
 }
 
 /// Whether the waiting occurrence runs.
@@ -103,13 +106,23 @@ impl Schedules {
 }
 
 impl Schedule {
-    fn is_delay(&self) -> bool {
+    pub(crate) fn is_delay(&self) -> bool {
         self.timing.rule().kind() == RuleKind::After
     }
 
     fn waiting(&self) -> Option<&Live> {
         let next = self.record.cursor.next?;
         self.live.iter().find(|l| l.id == next.id)
+    }
+
+    /// How many occurrences of a backfill are live.
+    pub(crate) fn live_of(&self, backfill: &str) -> usize {
+        self.live.iter().filter(|l| l.backfill.as_deref() == Some(backfill)).count()
+    }
+
+    /// A unit about it is on its way.
+    pub(crate) fn begin_writing(&mut self) {
+        self.unsettled += 1;
     }
 
     fn is_waiting(&self, seq: Seq) -> bool {
@@ -230,6 +243,7 @@ impl Engine {
                     version: l.version,
                     started: l.state == State::Running,
                     attempt: l.attempt,
+                    backfill: backfill_of(&l.origin).map(Box::from),
                 })
                 .collect();
             for l in &live {
@@ -240,6 +254,7 @@ impl Engine {
             schedule.taken = taken.unwrap_or_default();
             self.schedules.by_uid.insert(uid, schedule);
             self.look_if_behind(uid);
+            self.look_at_backfills(uid);
         }
     }
 
@@ -287,7 +302,7 @@ impl Engine {
         let previous: Vec<Seq> = schedule
             .live
             .iter()
-            .filter(|l| l.seq != seq && (l.started || l.attempt > 0))
+            .filter(|l| l.seq != seq && l.backfill.is_none() && (l.started || l.attempt > 0))
             .map(|l| l.seq)
             .collect();
         let overlap = schedule.record.doc.overlap;
@@ -456,7 +471,8 @@ impl Engine {
         let left = record.cursor.next.filter(|waiting| waiting.logical <= now);
         let left = left.map(|_| next.map_or(now, |next| now.min(next.logical.plus(-1))));
         let last = left.max(record.cursor.last);
-        let cursor = Cursor { next, last, created, calendars };
+        let backfills = std::mem::take(&mut record.cursor.backfills);
+        let cursor = Cursor { next, last, created, calendars, backfills };
         unit.writes.push(Write::Advance { uid, version: record.version, cursor: cursor.clone() });
         record.version += 1;
         record.cursor = cursor;
@@ -482,7 +498,14 @@ impl Engine {
             let link = link_of(&schedule.record, PLAN.to_owned(), next.logical);
             let stub = Stub::new(seq, 0, next.due, partition, spec, Some(&link), 0, 0);
             let kind = spec.kind.clone();
-            schedule.add(Live { seq, id: next.id, version: 0, started: false, attempt: 0 });
+            schedule.add(Live {
+                seq,
+                id: next.id,
+                version: 0,
+                started: false,
+                attempt: 0,
+                backfill: None,
+            });
             self.schedules.by_task.insert(seq, uid);
             self.tally.created(shard, self.now.store, partition.queue, &kind);
             self.settle(shard, stub);
@@ -504,6 +527,7 @@ impl Engine {
 
     fn resume_deferred(&mut self, uid: u128) {
         self.behind.settled(uid);
+        self.look_at_backfills(uid);
         while !self.is_unsettled(uid)
             && let Some(schedule) = self.schedules.by_uid.get_mut(&uid)
             && let Some((reply, request)) = schedule.deferred.pop_front()
@@ -547,6 +571,7 @@ impl Engine {
                 version: task.version,
                 started: false,
                 attempt: task.attempt,
+                backfill: backfill_of(&link.origin).map(Box::from),
             });
             self.schedules.by_task.insert(task.seq, link.uid);
         }
@@ -557,9 +582,12 @@ impl Engine {
         let Some(uid) = self.schedules.by_task.remove(&seq) else { return };
         let Some(schedule) = self.schedules.by_uid.get_mut(&uid) else { return };
         schedule.live.retain(|l| l.seq != seq);
-        if !schedule.parked {
+        let parked = schedule.parked;
+        self.look_at_backfills(uid);
+        if !parked {
             return;
         }
+        let Some(schedule) = self.schedules.by_uid.get(&uid) else { return };
         let waiting = schedule.waiting().map(|l| l.seq);
         if let Some(waiting) = waiting
             && self.resident.get(&waiting).is_some_and(|r| r.place == Place::Parked)
@@ -576,7 +604,12 @@ impl Engine {
     // ---- requests -----------------------------------------------------------------------------
 
     /// Puts a request aside while the schedule's writes are under way. Answers whether it did.
-    fn defer(&mut self, uid: u128, reply: ReplyId, request: Request) -> Option<(ReplyId, Request)> {
+    pub(crate) fn defer(
+        &mut self,
+        uid: u128,
+        reply: ReplyId,
+        request: Request,
+    ) -> Option<(ReplyId, Request)> {
         if !self.is_unsettled(uid) {
             return Some((reply, request));
         }
@@ -631,7 +664,7 @@ impl Engine {
         let record = &schedule.record;
         let calendars = self.behind.calendars.stamp(record.namespace, &record.doc.exclude);
         schedule.record.cursor =
-            Cursor { next, last: None, created: u64::from(next.is_some()), calendars };
+            Cursor { next, created: u64::from(next.is_some()), calendars, ..Cursor::default() };
         let mut writes = vec![Write::PutSchedule(Box::new(schedule.record.clone()))];
         let insert = next.map(|next| {
             let task = planned_task(&schedule.record, PLAN.to_owned(), next, now);
@@ -709,6 +742,7 @@ impl Engine {
                 last: record.cursor.last,
                 created: created + u64::from(next.is_some()),
                 calendars: self.behind.calendars.stamp(record.namespace, &record.doc.exclude),
+                backfills: std::mem::take(&mut record.cursor.backfills),
             };
             if let Some(live) = &live {
                 if self.hold(live.seq).is_none() {
@@ -824,6 +858,11 @@ impl Engine {
                     }
                     answer = Answer::Schedule(Box::new(record));
                 }
+                Write::Advance { .. } => {
+                    if let Some(schedule) = self.schedules.by_uid.get(&uid) {
+                        answer = Answer::Schedule(Box::new(schedule.record.clone()));
+                    }
+                }
                 Write::Discard { seq, .. } => self.discarded(*seq),
                 Write::Edit { seq, version, due, spec } => {
                     self.edited(uid, *seq, *version + 1, *due, spec);
@@ -890,7 +929,14 @@ impl Engine {
     pub(crate) fn occurrence_inserted(&mut self, task: &NewTask, seq: Seq) {
         let Some(link) = &task.schedule else { return };
         if let Some(schedule) = self.schedules.by_uid.get_mut(&link.uid) {
-            schedule.add(Live { seq, id: task.id, version: 0, started: false, attempt: 0 });
+            schedule.add(Live {
+                seq,
+                id: task.id,
+                version: 0,
+                started: false,
+                attempt: 0,
+                backfill: backfill_of(&link.origin).map(Box::from),
+            });
             self.schedules.by_task.insert(seq, link.uid);
         }
     }
@@ -943,7 +989,7 @@ fn link_of(record: &ScheduleRecord, origin: String, logical: Time) -> ScheduleLi
     ScheduleLink { uid: record.uid, name: record.name.clone(), origin, logical }
 }
 
-fn planned_task(
+pub(crate) fn planned_task(
     record: &ScheduleRecord,
     origin: String,
     next: NextOccurrence,

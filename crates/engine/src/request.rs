@@ -121,6 +121,9 @@ impl Engine {
                 self.pause_schedule(reply, shard, uid, paused);
             }
             Request::AwaitCalendars => self.await_calendars(reply),
+            Request::Backfill { shard, uid, change } => {
+                self.change_backfill(reply, shard, uid, change);
+            }
             Request::TriggerSchedule { shard, uid, id } => {
                 self.trigger_schedule(reply, shard, uid, id);
             }

@@ -121,6 +121,38 @@ pub struct PutSchedule {
     pub changed: bool,
 }
 
+/// A backfill that somebody wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackfillDraft {
+    /// Its id.
+    pub id: String,
+    /// The first instant of the span.
+    pub from: Time,
+    /// The end of the span, itself not included.
+    pub until: Time,
+    /// Occurrences that may be live at once.
+    pub in_flight: u32,
+    /// The most occurrences that a span may have.
+    pub occurrences_max: u64,
+    /// Whether they are only to be counted.
+    pub dry_run: bool,
+}
+
+/// What a backfill has to do, and how far it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackfillView {
+    /// Occurrences of the span.
+    pub occurrences: u64,
+    /// The first of them.
+    pub first: Option<Time>,
+    /// The last of them.
+    pub last: Option<Time>,
+    /// Occurrences created so far.
+    pub created: u64,
+    /// Occurrences that may be live at once.
+    pub in_flight: u32,
+}
+
 /// An exclusion calendar that somebody wants. All bounds have been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CalendarDraft {

@@ -245,7 +245,7 @@ impl Node {
     }
 
     /// Asks something of a schedule until its owner's memory and the record agree.
-    async fn ask_schedule(
+    pub(crate) async fn ask_schedule(
         &self,
         namespace: &str,
         name: &str,
@@ -264,7 +264,7 @@ impl Node {
         Err(NodeError::Changed)
     }
 
-    async fn schedule_of(
+    pub(crate) async fn schedule_of(
         &self,
         namespace: &str,
         name: &str,
@@ -307,7 +307,7 @@ impl Node {
     }
 }
 
-fn bad_schedule(why: String) -> NodeError {
+pub(crate) fn bad_schedule(why: String) -> NodeError {
     let field = why.split(':').next().unwrap_or("schedule").trim();
     let field = if field.len() < 20 && !field.contains(' ') { field } else { "schedule" };
     NodeError::Invalid { field: field.to_owned(), message: why.clone() }

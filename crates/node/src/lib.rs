@@ -8,6 +8,7 @@
 
 pub mod api;
 mod attempts;
+mod backfill;
 mod calendars;
 mod catalogue;
 mod housekeeping;

@@ -31,6 +31,7 @@ pub(crate) enum Kind {
     Zone,
     Timing,
     Exclusion,
+    Systemd,
 }
 
 /// Longest quotation of the caller's text in an error, in characters.
@@ -134,6 +135,12 @@ impl Error {
     #[must_use]
     pub fn is_exclusion(&self) -> bool {
         self.kind == Kind::Exclusion
+    }
+
+    /// Whether a calendar event or a time span of systemd was wrong, or has no counterpart here.
+    #[must_use]
+    pub fn is_systemd(&self) -> bool {
+        self.kind == Kind::Systemd
     }
 
     /// Whether parts that are right by themselves do not fit together (an interval of nothing,

@@ -34,6 +34,7 @@ mod crontab;
 mod duration;
 mod error;
 mod exclusion;
+mod foreign;
 mod hash;
 mod instant;
 mod occurrence;
@@ -51,6 +52,7 @@ pub use crontab::{Crontab, CrontabEntry, CrontabError, CrontabFormat, CrontabNot
 pub use duration::{format_duration, parse_duration};
 pub use error::{CronError, Error};
 pub use exclusion::{Exclusion, Reason};
+pub use foreign::{KubernetesCron, OnCalendar, OnCalendarRule, Reading, parse_timespan};
 pub use instant::{format_instant, parse_instant};
 pub use occurrence::{Occurrence, Why};
 pub use policy::{Fold, Gap, MonthEnd};

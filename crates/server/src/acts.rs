@@ -2,8 +2,8 @@
 //! told to whoever watches, with who asked.
 
 use tourbillon_node::api::{
-    CalendarDraft, Cancelled, Created, Draft, NodeError, PutCalendar, PutSchedule, QueueDraft,
-    ScheduleDraft, TaskPatch,
+    BackfillDraft, BackfillView, CalendarDraft, Cancelled, Created, Draft, NodeError, PutCalendar,
+    PutSchedule, QueueDraft, ScheduleDraft, TaskPatch,
 };
 use tourbillon_store::{ScheduleRecord, TaskId};
 use tourbillon_wire::{Event, EventKind, TaskState};
@@ -194,6 +194,35 @@ impl Shared {
             });
         }
         Ok(id)
+    }
+
+    /// Begins a backfill of a schedule, or only counts it.
+    pub(crate) async fn backfill(
+        &self,
+        namespace: &str,
+        name: &str,
+        draft: BackfillDraft,
+        by: &Caller,
+    ) -> Result<BackfillView> {
+        let begins = !draft.dry_run;
+        let view = self.node.backfill_schedule(namespace, name, draft).await?;
+        if begins {
+            self.tell_schedule(EventKind::ScheduleChanged, namespace, name, by);
+        }
+        Ok(view)
+    }
+
+    /// Ends a backfill before it is through.
+    pub(crate) async fn end_backfill(
+        &self,
+        namespace: &str,
+        name: &str,
+        id: &str,
+        by: &Caller,
+    ) -> Result<()> {
+        self.node.end_backfill(namespace, name, id).await?;
+        self.tell_schedule(EventKind::ScheduleChanged, namespace, name, by);
+        Ok(())
     }
 
     fn tell_task(

@@ -162,6 +162,17 @@ impl FromRequestParts<App> for PathName {
     }
 }
 
+/// The two names in the path.
+pub(crate) struct PathPair(pub(crate) String, pub(crate) String);
+
+impl FromRequestParts<App> for PathPair {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<PathPair> {
+        path(parts, app).await.map(|(first, second)| PathPair(first, second))
+    }
+}
+
 /// The task and the attempt in the path.
 pub(crate) struct PathAttempt(pub(crate) TaskId, pub(crate) u32);
 

@@ -81,6 +81,10 @@ pub struct Limits {
     pub stats_minutes: i64,
     /// Misfires that `all` may run. Default 10,000.
     pub misfire_limit: u32,
+    /// Occurrences of a backfill. Default 100,000.
+    pub backfill: u64,
+    /// Tasks of a backfill that may be live at once. Default 1,000.
+    pub backfill_in_flight: u32,
     /// Replies that go on until the client leaves (events, followed output). Default 1,000.
     pub streams: usize,
     /// Workers that are remembered. Default 10,000.
@@ -125,6 +129,8 @@ impl Default for Limits {
             excludes: 16,
             stats_minutes: 44_640,
             misfire_limit: 10_000,
+            backfill: 100_000,
+            backfill_in_flight: 1_000,
             streams: 1_000,
             workers: 10_000,
         }

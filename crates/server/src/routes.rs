@@ -15,8 +15,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::{
-    attempts, batch, calendars, cluster, events, health, many, metrics, output, prune, queues,
-    schedules, stats, task, tasks,
+    attempts, backfills, batch, calendars, cluster, events, health, many, metrics, output, prune,
+    queues, schedules, stats, task, tasks,
 };
 use crate::console;
 use crate::doors::Ends;
@@ -64,6 +64,8 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(schedules::pause))
         .routes(routes!(schedules::resume))
         .routes(routes!(schedules::trigger))
+        .routes(routes!(backfills::begin))
+        .routes(routes!(backfills::end))
         .routes(routes!(schedules::preview))
         .routes(routes!(calendars::list))
         .routes(routes!(calendars::show, calendars::put, calendars::remove))

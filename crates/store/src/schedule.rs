@@ -138,6 +138,28 @@ pub struct Cursor {
     /// every change of one of them. An owner that knows newer ones plans it anew.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calendars: u64,
+    /// The backfills under way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backfills: Vec<Backfill>,
+}
+
+/// The occurrences of a past span, which are created a few at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backfill {
+    /// Its id; the tasks' origin is `backfill:<id>`.
+    pub id: String,
+    /// The first instant of the span.
+    pub from: Time,
+    /// The end of the span, itself not included.
+    pub until: Time,
+    /// What comes before this is created.
+    pub next: Time,
+    /// Occurrences that may be live at once.
+    pub in_flight: u32,
+    /// Occurrences created so far.
+    pub created: u64,
+    /// Occurrences of the span, as they were counted when it began.
+    pub occurrences: u64,
 }
 
 fn is_zero(n: &u64) -> bool {

@@ -53,9 +53,9 @@ pub use query::{
 };
 pub use queue::{NewQueue, PurgeReply, Queue, QueueDefaults, Rate};
 pub use schedule::{
-    BackfillReply, BackfillRequest, CalendarRule, Dialect, Fold, Gap, LastOccurrence, LeftOut,
-    Misfire, MisfirePolicy, MonthEnd, NewSchedule, Occurrence, On, Overlap, Preview,
-    PreviewRequest, Schedule, TaskTemplate, TriggerReply,
+    BackfillProgress, BackfillReply, BackfillRequest, CalendarRule, Dialect, Fold, Gap,
+    LastOccurrence, LeftOut, Misfire, MisfirePolicy, MonthEnd, NewSchedule, Occurrence, On,
+    Overlap, Preview, PreviewRequest, Schedule, TaskTemplate, TriggerReply,
 };
 pub use shown::{Attempt, AttemptOutcome, OutputInfo, Skipped, Task, TaskState};
 pub use stats::{KindStats, Percentiles, QueueStats, Series, SeriesPoint, StateCounts, Stats};

@@ -353,6 +353,9 @@ pub struct Schedule {
     /// How many planned occurrences there were.
     #[serde(default)]
     pub runs: u64,
+    /// The backfills under way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backfills: Vec<BackfillProgress>,
     /// Whether `expect_within` has passed without a run that succeeded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub overdue: bool,
@@ -478,7 +481,8 @@ pub struct TriggerReply {
     pub origin: String,
 }
 
-/// Run the occurrences of a past span again, or for the first time.
+/// Run the occurrences of a past span again, or for the first time: a few at a time, below everything else
+/// in priority, beside the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackfillRequest {
@@ -487,27 +491,52 @@ pub struct BackfillRequest {
     pub id: Option<String>,
     /// The first instant of the span.
     pub from: Timestamp,
-    /// The end of the span, itself not included.
+    /// The end of the span, itself not included; not after now.
     pub to: Timestamp,
+    /// How many of its tasks may be live at once. Default: 1; at most 1,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1000)]
+    pub in_flight: Option<u32>,
     /// Only count the occurrences. Default: false.
     #[serde(default, skip_serializing_if = "is_false")]
     pub dry_run: bool,
 }
 
-/// What `backfill` answers.
+/// What `backfill` answers. Its progress is shown with the schedule until it is through.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackfillReply {
     /// The backfill's id; the tasks' origin is `backfill:<id>`.
     pub id: String,
     /// How many occurrences the span has.
     pub occurrences: u64,
-    /// How many tasks were created (0 with `dry_run`).
-    pub created: u64,
-    /// Where to go on when the span has more occurrences than one request creates: ask again with
-    /// the same id and this as `from`.
+    /// The planned time of the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_from: Option<Timestamp>,
-    /// Whether nothing was created because that was asked for.
+    pub first: Option<Timestamp>,
+    /// The planned time of the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Timestamp>,
+    /// How many are created so far.
+    pub created: u64,
+    /// How many of its tasks may be live at once.
+    pub in_flight: u32,
+    /// Whether nothing was begun because that was asked for.
     #[serde(default)]
     pub dry_run: bool,
+}
+
+/// A backfill under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BackfillProgress {
+    /// Its id; the tasks' origin is `backfill:<id>`.
+    pub id: String,
+    /// The first instant of the span.
+    pub from: Timestamp,
+    /// The end of the span, itself not included.
+    pub to: Timestamp,
+    /// How many occurrences the span had when it began.
+    pub occurrences: u64,
+    /// How many are created so far.
+    pub created: u64,
+    /// How many of its tasks may be live at once.
+    pub in_flight: u32,
 }

@@ -53,7 +53,11 @@ impl Done {
 }
 
 pub(crate) fn wall_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
+    wall_us() / 1_000
+}
+
+pub(crate) fn wall_us() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64)
 }
 
 impl Load {
@@ -133,7 +137,7 @@ impl Load {
 }
 
 /// Writes milliseconds since the Unix epoch as RFC 3339 in UTC (civil-from-days after Hinnant).
-fn write_instant(out: &mut String, millis: i64) {
+pub(crate) fn write_instant(out: &mut String, millis: i64) {
     let (days, rest) = (millis.div_euclid(86_400_000), millis.rem_euclid(86_400_000));
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
@@ -148,7 +152,7 @@ fn write_instant(out: &mut String, millis: i64) {
 }
 
 /// One kept connection.
-struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     host: String,
     out: Vec<u8>,
@@ -157,7 +161,7 @@ struct Connection {
 }
 
 impl Connection {
-    async fn open(server: SocketAddr) -> Result<Connection> {
+    pub(crate) async fn open(server: SocketAddr) -> Result<Connection> {
         let stream = TcpStream::connect(server).await?;
         stream.set_nodelay(true)?;
         Ok(Connection {
@@ -169,12 +173,20 @@ impl Connection {
         })
     }
 
-    async fn post(&mut self, path: &str, body: &str) -> Result<u16> {
+    pub(crate) async fn post(&mut self, path: &str, body: &str) -> Result<u16> {
+        self.send("POST", path, body).await
+    }
+
+    pub(crate) async fn put(&mut self, path: &str, body: &str) -> Result<u16> {
+        self.send("PUT", path, body).await
+    }
+
+    async fn send(&mut self, method: &str, path: &str, body: &str) -> Result<u16> {
         use std::io::Write;
         self.out.clear();
         write!(
             self.out,
-            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             self.host,
             body.len()
         )?;
@@ -215,7 +227,7 @@ impl Connection {
         }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.answer[self.body_from..]).into_owned()
     }
 }

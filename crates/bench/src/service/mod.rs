@@ -1,7 +1,7 @@
 //! `service`: what a user of the whole server gets. A server process of its own, a client and a
 //! receiver of webhooks in this process, on the same machine.
 
-mod client;
+pub(crate) mod client;
 mod receiver;
 pub(crate) mod server;
 

@@ -1,6 +1,8 @@
-//! `tourbillon export`: tasks, schedules or calendars as NDJSON on standard output.
+//! `tourbillon export`: tasks, schedules or calendars as NDJSON or YAML on standard output.
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
+use tourbillon_import::yaml;
 use tourbillon_wire::{NewCalendar, NewSchedule, NewTask};
 
 use super::schedule::list::all;
@@ -10,7 +12,7 @@ use super::{App, calendar};
 use crate::exit::Status;
 use crate::progress;
 
-/// Write tasks, schedules or calendars as JSON, one a line, to standard output.
+/// Write tasks, schedules or calendars as JSON, one a line, or as YAML to standard output.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     #[command(subcommand)]
@@ -28,10 +30,28 @@ enum What {
         importable: bool,
     },
     /// Schedules, in the form that `schedule apply` reads.
-    Schedules,
-    /// Calendars, in the form that `calendar apply` reads: to be stored before schedules that name
-    /// them.
-    Calendars,
+    Schedules {
+        /// As YAML documents instead of JSON, a line each.
+        #[arg(long)]
+        yaml: bool,
+        /// The calendars before them, so that the whole can be applied to an empty server.
+        #[arg(long)]
+        with_calendars: bool,
+    },
+    /// Calendars, in the form that `calendar apply` and `schedule apply` read.
+    Calendars {
+        /// As YAML documents instead of JSON, a line each.
+        #[arg(long)]
+        yaml: bool,
+    },
+}
+
+/// Writes one document.
+fn document<T: Serialize>(app: &App, yaml: bool, document: &T) -> anyhow::Result<()> {
+    match yaml {
+        true => app.out.raw(yaml::write(document)?.as_bytes()),
+        false => app.out.object(document),
+    }
 }
 
 impl Export {
@@ -40,17 +60,26 @@ impl Export {
         let bar = progress::bar(None, "exported");
         let mut any = false;
         match self.what {
-            What::Schedules => {
+            What::Schedules { yaml, with_calendars } => {
+                let calendars = match with_calendars {
+                    true => calendar::all(&client).await?,
+                    false => Vec::new(),
+                };
+                for calendar in calendars {
+                    any = true;
+                    document(app, yaml, &NewCalendar::from(calendar))?;
+                    bar.inc(1);
+                }
                 for schedule in all(&client).await? {
                     any = true;
-                    app.out.object(&NewSchedule::from(schedule))?;
+                    document(app, yaml, &NewSchedule::from(schedule))?;
                     bar.inc(1);
                 }
             }
-            What::Calendars => {
+            What::Calendars { yaml } => {
                 for calendar in calendar::all(&client).await? {
                     any = true;
-                    app.out.object(&NewCalendar::from(calendar))?;
+                    document(app, yaml, &NewCalendar::from(calendar))?;
                     bar.inc(1);
                 }
             }

@@ -289,6 +289,12 @@ impl Bench {
         self.ask(Request::Cancel { at })
     }
 
+    /// A schedule as stored.
+    pub(crate) fn stored(&self, uid: u128) -> ScheduleRecord {
+        let all = self.store.schedules(self.queue.namespace, None, 1_000).expect("reads work");
+        all.into_iter().find(|s| s.uid == uid).expect("it is stored")
+    }
+
     /// The tasks of a state, oldest first.
     pub(crate) fn all(&self, state: State) -> Vec<Task> {
         let namespace = self.queue.namespace;

@@ -2,6 +2,7 @@
 //! around the real engine and the memory store by a node that does at once what it is asked,
 //! unless a test holds it back.
 
+mod backfills;
 mod bench;
 mod calendars;
 mod faults;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tourbillon_engine::api::{Answer, ReplyId, StartOrder, TokenState};
+use tourbillon_store::queries::TaskFilter;
 use tourbillon_store::schedule::Overlap;
 use tourbillon_store::task::Target;
 use tourbillon_store::time::MILLI;
@@ -522,6 +523,7 @@ impl World {
                     }
                 }
             }
+            (Asked::Backfill, Answer::Schedule(_)) => self.count("backfills begun or ended"),
             (_, Answer::Changed) => self.count("answered changed"),
             (_, Answer::Unavailable(_)) => self.count("answered unavailable"),
             (_, Answer::Refused { .. }) => self.count("answered refused"),
@@ -603,6 +605,7 @@ impl World {
             }
         }
         self.check_schedules();
+        self.check_backfills(units);
         if self.steps.is_multiple_of(16) {
             self.store.check_invariants();
         }
@@ -640,6 +643,45 @@ impl World {
                     self.check(schedule.paused || spent || ends, || {
                         format!("{} goes on no further", schedule.name)
                     });
+                }
+            }
+        }
+    }
+
+    /// What a schedule says that its backfills have created is what there is: none is lost on the way, none
+    /// is there twice. Looked at when one of them moved.
+    fn check_backfills(&mut self, units: &[Unit]) {
+        let writes = units.iter().flat_map(|unit| &unit.writes);
+        let moved: BTreeSet<u128> = writes
+            .filter_map(|write| match write {
+                Write::Advance { uid, cursor, .. } if !cursor.backfills.is_empty() => Some(*uid),
+                _ => None,
+            })
+            .collect();
+        for schedule in self.schedules().into_iter().filter(|s| moved.contains(&s.uid)) {
+            let filter = TaskFilter {
+                namespace: self.namespace,
+                schedule: Some(schedule.uid),
+                ..TaskFilter::default()
+            };
+            let tasks = self.store.list(&filter, None, 50_000).expect("reads work").tasks;
+            for backfill in &schedule.cursor.backfills {
+                let origin = format!("backfill:{}", backfill.id);
+                let of = |t: &&Task| t.schedule.as_ref().is_some_and(|s| s.origin == origin);
+                let of: Vec<&Task> = tasks.iter().filter(of).collect();
+                let again = self.clients.begun_again.contains(&backfill.id);
+                self.check(of.len() as u64 == backfill.created || again, || {
+                    format!("{} tasks of {backfill:?} of {}", of.len(), schedule.name)
+                });
+                let live = of.iter().filter(|t| !t.state.is_final() && !self.is_redriving(t.id));
+                let live = live.count() as u32;
+                self.check(live <= backfill.in_flight, || format!("{live} live of {backfill:?}"));
+                let inside = of.iter().filter_map(|t| t.schedule.as_ref()).all(|s| {
+                    s.logical >= backfill.from && s.logical < backfill.next.min(backfill.until)
+                });
+                self.check(inside || again, || format!("outside of {backfill:?}"));
+                if !of.is_empty() {
+                    self.count("backfills under way");
                 }
             }
         }

@@ -1,13 +1,14 @@
 //! Clients and workers: what they ask, and what they do with the answers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tourbillon_engine::api::{
-    Answer, Beat, Claim, Completion, Event, ReplyId, Request, TokenState, WorkerOutcome,
+    Answer, BackfillChange, Beat, Claim, Completion, Event, ReplyId, Request, TokenState,
+    WorkerOutcome,
 };
 use tourbillon_store::id::partition_index;
 use tourbillon_store::queries::{Located, TaskFilter};
-use tourbillon_store::schedule::{Cursor, Misfire, Overlap, Rule};
+use tourbillon_store::schedule::{Backfill, Cursor, Misfire, Overlap, Rule};
 use tourbillon_store::task::{CommandTarget, Retry, Target, kind_hash};
 use tourbillon_store::time::{MILLI, MINUTE, SECOND};
 use tourbillon_store::{
@@ -43,6 +44,7 @@ pub(crate) enum Asked {
         delete: bool,
     },
     Trigger,
+    Backfill,
     /// A calendar was changed to this version, or removed.
     Calendar {
         name: String,
@@ -96,6 +98,8 @@ pub(crate) struct Clients {
     overlaps: HashMap<u128, Overlap>,
     /// The calendars that each schedule names.
     pub excludes: HashMap<u128, Vec<String>>,
+    /// Ids of backfills that were asked for again.
+    pub begun_again: HashSet<String>,
     pub closed: bool,
 }
 
@@ -265,7 +269,7 @@ impl World {
         if self.calm {
             return;
         }
-        match self.rng.below(105) {
+        match self.rng.below(110) {
             0..=29 => self.create(1),
             30..=36 => {
                 let n = self.rng.between(2, 15) as usize;
@@ -281,6 +285,7 @@ impl World {
             89..=93 => self.pause_schedule(),
             94..=95 => self.delete_schedule(),
             96..=99 => self.trigger(),
+            100..=104 => self.backfill(),
             _ => self.change_calendar(),
         }
         let next = match self.rng.below(10) {
@@ -619,6 +624,42 @@ impl World {
         let reply = self.reply();
         let request = Request::TriggerSchedule { shard, uid, id };
         self.send(Asked::Trigger, Event::Request { reply, request });
+    }
+
+    /// A backfill of a span before now, or the end of one that is under way.
+    fn backfill(&mut self) {
+        let Some(schedule) = self.some_schedule() else { return };
+        let known = &schedule.cursor.backfills;
+        let known = (!known.is_empty()).then(|| self.rng.pick(known).clone());
+        let again = self.rng.chance(20);
+        let change = match known {
+            Some(known) if again => {
+                // It may be over when that arrives, and begin anew over what it has created.
+                self.clients.begun_again.insert(known.id.clone());
+                let known = Backfill { next: known.from, created: 0, ..known };
+                BackfillChange::Begin(Box::new(known))
+            }
+            Some(known) if self.rng.chance(30) => BackfillChange::End(known.id),
+            _ => {
+                let id = format!("b{:x}", self.new_id().0);
+                let until = self.now().plus(-self.rng.between(0, 10 * SECOND));
+                let from = until.plus(-self.rng.between(1, 3 * MINUTE));
+                let in_flight = self.rng.between(1, 4) as u32;
+                BackfillChange::Begin(Box::new(Backfill {
+                    id,
+                    from,
+                    until,
+                    next: from,
+                    in_flight,
+                    created: 0,
+                    occurrences: 0,
+                }))
+            }
+        };
+        let (shard, uid) = (schedule.shard, schedule.uid);
+        let reply = self.reply();
+        let request = Request::Backfill { shard, uid, change };
+        self.send(Asked::Backfill, Event::Request { reply, request });
     }
 
     /// In the end every pause is lifted and every schedule is paused.

@@ -36,6 +36,11 @@ pub(crate) struct Fields {
 }
 
 impl Years {
+    /// Whether it has a year.
+    pub(crate) fn has(&self, year: i64) -> bool {
+        self.at_or_after(year) == Some(year)
+    }
+
     /// The first year of the set that is `year` or later.
     fn at_or_after(&self, year: i64) -> Option<i64> {
         let start = (year - YEAR_BASE).max(0);

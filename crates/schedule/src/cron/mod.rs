@@ -17,8 +17,9 @@ use std::str::FromStr;
 use crate::Micros;
 use crate::error::{CronError, Error, Kind};
 
-pub(crate) use fields::Fields;
-pub(crate) use text::{WEEKDAYS, digits};
+pub(crate) use days::{ALL_MONTH_DAYS, ALL_WEEK_DAYS, Days, Join, MonthDays, WeekDays};
+pub(crate) use fields::{Fields, YEAR_BASE, Years};
+pub(crate) use text::{Grammar, Piece, WEEKDAYS, digits, fields};
 
 /// Longest expression that is read, in bytes.
 const TEXT_MAX: usize = 1_000;

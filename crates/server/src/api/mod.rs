@@ -4,6 +4,7 @@
 //! answer with `show`. Each carries its own OpenAPI description; `routes` joins them.
 
 pub(crate) mod attempts;
+pub(crate) mod backfills;
 pub(crate) mod batch;
 pub(crate) mod calendars;
 pub(crate) mod cluster;

@@ -2,7 +2,7 @@
 
 use tourbillon_schedule::MIN_INSTANT;
 use tourbillon_store as store;
-use tourbillon_store::schedule::{CalendarRule, Misfire, Overlap, Rule};
+use tourbillon_store::schedule::{Backfill, CalendarRule, Misfire, Overlap, Rule};
 use tourbillon_store::{ScheduleRecord, TaskSpec, Time};
 use tourbillon_wire as wire;
 use tourbillon_wire::{LastOccurrence, MisfirePolicy};
@@ -102,10 +102,22 @@ pub(crate) fn schedule(
             })
         }),
         runs: r.cursor.created,
+        backfills: r.cursor.backfills.iter().map(backfill).collect(),
         overdue,
         created_at: at(r.created_at),
         updated_at: at(r.updated_at),
         version: r.version.into(),
+    }
+}
+
+fn backfill(b: &Backfill) -> wire::BackfillProgress {
+    wire::BackfillProgress {
+        id: b.id.clone(),
+        from: at(b.from),
+        to: at(b.until),
+        occurrences: b.occurrences,
+        created: b.created,
+        in_flight: b.in_flight,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Queues and schedules as records.
 
-use crate::schedule::{Cursor, NextOccurrence, Rule};
+use crate::schedule::{Backfill, Cursor, NextOccurrence, Rule};
 use crate::time::MINUTE;
 use crate::{Done, Refusal, ScheduleDoc, ScheduleRecord, Shard, TaskId, Write};
 
@@ -125,7 +125,17 @@ pub(super) fn a_schedule_advances_alone(w: &World) {
     wanted.paused = true;
     put(w, &wanted).unwrap();
     let next = NextOccurrence { id: TaskId(4), logical: T0, due: T0.plus(MINUTE) };
-    let cursor = Cursor { next: Some(next), last: Some(T0), created: 1, calendars: 7 };
+    let backfill = Backfill {
+        id: "june".into(),
+        from: T0.plus(-MINUTE),
+        until: T0,
+        next: T0.plus(-1),
+        in_flight: 3,
+        created: 4,
+        occurrences: 60,
+    };
+    let backfills = vec![backfill];
+    let cursor = Cursor { next: Some(next), last: Some(T0), created: 1, calendars: 7, backfills };
     let advance = |version| w.write(Write::Advance { uid: 9, version, cursor: cursor.clone() });
     assert_eq!(advance(0), Err(Refusal::Conflict));
     assert_eq!(advance(1), Ok(Done::Ok));

@@ -27,8 +27,6 @@ pub(crate) enum Schedule {
     Pause(pause::Pause),
     Resume(resume::Resume),
     Trigger(trigger::Trigger),
-    // Not shown while no server answers it.
-    #[command(hide = true)]
     Backfill(backfill::Backfill),
     Remove(remove::Remove),
     Preview(Box<preview::Preview>),
