@@ -81,8 +81,9 @@ async fn a_folder_is_applied_exported_and_applied_again() {
 
     let other = Folder::new();
     let empty = Server::start(&other).await;
-    files.write("exported/all.yaml", &exported.out);
-    let all = files.file("exported/all.yaml");
+    let elsewhere = Folder::new();
+    elsewhere.write("all.yaml", &exported.out);
+    let all = elsewhere.file("all.yaml");
     let made = tourbillon(&empty, &["schedule", "apply", &all]).await.ended(0);
     assert_eq!(made.out.matches(" created").count(), 6, "{}", made.out);
     let back =
