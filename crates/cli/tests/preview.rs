@@ -257,3 +257,65 @@ fn a_crontab_shows_its_next_times_and_what_is_not_carried_over() {
     let empty = run_with(tourbillon(&["import", "crontab", "-", "--dry-run"]), "# nothing\n");
     assert_eq!((empty.status, empty.out.as_str()), (1, ""));
 }
+
+const QUARTZ: &str = r#"<job-scheduling-data version="2.0"><schedule>
+<job><name>report</name><job-class>com.example.Report</job-class></job>
+<trigger><cron><name>nightly</name><job-name>report</job-name>
+  <cron-expression>0 30 2 * * ?</cron-expression></cron></trigger>
+<trigger><cron><name>bad</name><job-name>report</job-name>
+  <cron-expression>0 30 25 * * ?</cron-expression></cron></trigger>
+</schedule></job-scheduling-data>"#;
+
+const CRON_JOB: &str = "
+kind: CronJob
+metadata: {name: dump}
+spec:
+  schedule: '30 2 * * 1'
+  jobTemplate: {spec: {template: {spec: {containers: [{name: c, image: pg:18, command: [date]}]}}}}
+";
+
+#[test]
+fn other_schedulers_show_their_times_before_and_after() {
+    let words = ["import", "quartz", "-", "--dry-run", "--json", "--tz", "America/New_York"];
+    let got = run_with(tourbillon(&words), QUARTZ);
+    assert_eq!(got.status, 1, "one trigger could not be read: {}", got.err);
+    let lines = got.json();
+    assert_eq!((lines.len(), &lines[0]["name"]), (1, &"nightly".into()), "{}", got.out);
+    assert_eq!(lines[0]["old"].as_array().unwrap().len(), 3);
+    assert_eq!(lines[0]["old"], lines[0]["new"]);
+    // Java moves the 02:30 that a night lacks by an hour, and we to the first instant after the gap.
+    let differs = lines[0]["differs"].as_array().unwrap();
+    assert!(differs[0].as_str().unwrap().contains("T03:30:00-04:00"), "{differs:?}");
+    assert!(differs[1].as_str().unwrap().contains("T03:00:00-04:00"), "{differs:?}");
+    for part in [
+        "-: line 5: error: trigger bad: cron-expression: hour at column 6",
+        "com.example.Report",
+        "differ first",
+    ] {
+        assert!(got.err.contains(part), "{part} is not in {}", got.err);
+    }
+    let got = run_with(tourbillon(&["import", "k8s", "-", "--dry-run"]), CRON_JOB);
+    assert_eq!(got.status, 0, "{}", got.err);
+    assert!(got.out.starts_with("SCHEDULE") && got.out.contains("BEFORE"), "{}", got.out);
+    assert!(got.err.contains("pg:18") && got.err.contains("Asia/Shanghai"), "{}", got.err);
+    let none = run_with(tourbillon(&["import", "k8s", "-", "--dry-run"]), "kind: Pod\n");
+    assert_eq!((none.status, none.out.as_str()), (1, ""));
+}
+
+#[test]
+fn a_timer_takes_the_command_of_the_service_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let timer = folder.path().join("backup.timer");
+    std::fs::write(&timer, "[Timer]\nOnCalendar=Mon..Fri 22:30\n").unwrap();
+    let words = ["import", "systemd", timer.to_str().unwrap(), "--dry-run", "--json"];
+    let got = run(&words);
+    assert_eq!(got.status, 0, "{}", got.err);
+    assert!(got.err.contains("systemctl"), "{}", got.err);
+    std::fs::write(folder.path().join("backup.service"), "[Service]\nUser=b\nExecStart=/bin/b\n")
+        .unwrap();
+    let got = run(&words);
+    assert!(got.err.contains("not carried over: User"), "{}", got.err);
+    assert_eq!(got.json()[0]["tz"], "Asia/Shanghai");
+    let got = run(&[&words[..], &["--systemctl"]].concat());
+    assert!(got.err.contains("systemctl"), "{}", got.err);
+}

@@ -220,7 +220,7 @@ fn every_document_has_a_schema_with_descriptions() {
     #[openapi(components(schemas(
         NewTask, Task, Page<Task>, TaskPatch, BatchReply, ManyRequest, ManyReply, CancelReply,
         NewSchedule, Schedule, Page<Schedule>, PreviewRequest, Preview, TriggerReply,
-        BackfillRequest, BackfillReply, NewCalendar, Calendar, NewQueue, Queue, PurgeReply, ClaimRequest,
+        BackfillRequest, BackfillReply, BackfillProgress, NewCalendar, Calendar, NewQueue, Queue, PurgeReply, ClaimRequest,
         ClaimReply, CompleteItem, HeartbeatItem, HoldReply, Stats, Series, Wheels, Node, Worker,
         Event, PruneRequest, PruneReply, Problem
     )))]

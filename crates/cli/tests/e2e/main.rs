@@ -13,6 +13,7 @@ mod idle;
 mod input;
 mod kill;
 mod lifecycle;
+mod rules;
 mod schedules;
 mod support;
 mod user;

@@ -20,8 +20,7 @@ impl Exec<'_> {
         notes: &mut Vec<String>,
     ) -> Result<Vec<String>, String> {
         let mut line = line;
-        loop {
-            let Some(prefix) = line.chars().next().filter(|c| "@-:+!|".contains(*c)) else { break };
+        while let Some(prefix) = line.chars().next().filter(|c| "@-:+!|".contains(*c)) {
             line = &line[1..];
             let told = match prefix {
                 '@' => {

@@ -27,6 +27,8 @@ const CALLS: &[&str] = &[
     "post /v1/schedules/{name}/pause",
     "post /v1/schedules/{name}/resume",
     "post /v1/schedules/{name}/trigger",
+    "post /v1/schedules/{name}/backfill",
+    "delete /v1/schedules/{name}/backfills/{id}",
     "get /v1/schedules/{name}/preview",
     "post /v1/schedules/preview",
     "get /v1/calendars",

@@ -70,6 +70,53 @@ async fn pausing_takes_the_next_occurrence_away() {
 }
 
 #[tokio::test]
+async fn a_backfill_is_counted_begun_shown_and_ended() {
+    let server = Server::start().await;
+    server.put("/v1/schedules/s", nightly()).await.expect(201);
+    let span = json!({"from": "2026-01-01T00:00:00Z", "to": "2026-01-11T00:00:00Z"});
+    let path = "/v1/schedules/s/backfill";
+    let with = |more: serde_json::Value| {
+        let mut body = span.clone();
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let dry = server.post(path, with(json!({"dry_run": true}))).await.expect(200).json();
+    assert_eq!(
+        (&dry["occurrences"], &dry["created"], &dry["dry_run"]),
+        (&json!(10), &json!(0), &json!(true))
+    );
+    assert!(dry["first"].is_string() && dry["last"].is_string());
+    assert!(server.get("/v1/schedules/s").await.json().get("backfills").is_none());
+    server.post(path, with(json!({"id": "b", "in_flight": 2}))).await.expect(202);
+    until("two of them wait for a worker", async || {
+        let shown = server.get("/v1/schedules/s").await.json();
+        shown["backfills"][0]["created"] == 2
+    })
+    .await;
+    let again = server.post(path, with(json!({"id": "b"}))).await.expect(202).json();
+    assert_eq!((&again["created"], &again["in_flight"]), (&json!(2), &json!(2)), "as it is");
+    let other = json!({"id": "b", "from": "2026-01-02T00:00:00Z", "to": "2026-01-11T00:00:00Z"});
+    assert_eq!(server.post(path, other).await.problem().0, 409);
+    server.delete("/v1/schedules/s/backfills/b").await.expect(204);
+    assert_eq!(server.delete("/v1/schedules/s/backfills/b").await.problem().0, 404);
+    for (more, field) in [
+        (json!({"to": "2025-01-01T00:00:00Z"}), "to"),
+        (json!({"to": "2099-01-01T00:00:00Z"}), "to"),
+        (json!({"from": "0500-01-01T00:00:00Z"}), "to"),
+        (json!({"in_flight": 0}), "in_flight"),
+        (json!({"in_flight": 1001}), "in_flight"),
+        (json!({"id": ""}), "id"),
+    ] {
+        let (status, _, at) = server.post(path, with(more.clone())).await.problem();
+        assert_eq!((status, at.as_str()), (422, field), "{more}");
+    }
+    let none = json!({"from": "2026-01-01T03:00:00Z", "to": "2026-01-01T03:00:01Z"});
+    let none = server.post(path, none).await.expect(200).json();
+    assert_eq!(none["occurrences"], 0);
+    assert_eq!(server.post("/v1/schedules/none/backfill", span.clone()).await.problem().0, 404);
+}
+
+#[tokio::test]
 async fn triggering_runs_it_beside_its_plan() {
     let server = Server::start().await;
     server.put("/v1/schedules/s", nightly()).await.expect(201);
