@@ -112,7 +112,16 @@ pub(crate) fn first_at_or_after(
         start = stretch.until;
         // Unless civil time goes back below `low`, nothing lies before the member that was found.
         if stretch.until.saturating_add(stretch.offset_after) >= low {
-            start = start.max(member? - offset - OFFSETS_APART_MAX);
+            let member = member?;
+            start = start.max(member - offset - OFFSETS_APART_MAX);
+            // Most members lie well within a stretch, where there is nothing to ask any more.
+            let there = zone.stretch_at(member - offset);
+            let inside = there.from.saturating_add(OFFSETS_APART_MAX)
+                ..there.until.saturating_sub(OFFSETS_APART_MAX);
+            let second = member - there.offset;
+            if inside.contains(&second) && second <= MAX_INSTANT / 1_000_000 {
+                return Some(Found { second, local: member, cause: Cause::Normal });
+            }
         }
     }
     None

@@ -55,8 +55,13 @@ impl Days {
     /// The days of a month that the rule names, as bits 1 to 31.
     pub(crate) fn of_month(&self, year: i64, month: u32) -> u32 {
         let length = days_in(year, month);
-        let first = weekday_of(day_of(year, month, 1));
         let real = ALL_MONTH_DAYS & (u32::MAX >> (31 - length));
+        let all_week = self.week.days & ALL_WEEK_DAYS == ALL_WEEK_DAYS;
+        // Most rules do not ask on which weekday a month begins.
+        if self.join == Join::And && all_week && self.month.is_plain() {
+            return real & self.month.days;
+        }
+        let first = weekday_of(day_of(year, month, 1));
         let by_month = self.month.of_month(first, length);
         let by_week = self.week.of_month(first, length);
         real & match self.join {
@@ -67,6 +72,11 @@ impl Days {
 }
 
 impl MonthDays {
+    /// Whether it is a set of day numbers and nothing else.
+    fn is_plain(&self) -> bool {
+        self.nearest | self.before_last | self.nearest_before_last == 0
+    }
+
     fn of_month(&self, first: u32, length: u32) -> u32 {
         let mut days = self.days;
         for day in bits(self.nearest) {

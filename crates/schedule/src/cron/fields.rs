@@ -80,39 +80,37 @@ impl CivilSet for Fields {
         // The calendar repeats after 400 years, so a rule without years either has a member by
         // then or has none.
         let year_last = YEAR_MAX.min(year + 401);
-        let mut time = self.time_at_or_after(local.rem_euclid(DAY_S));
-        if time.is_none() {
-            day += 1;
-            time = self.time_at_or_after(0);
+        // The first time of any day, and that of the day in hand.
+        let first = self.time_at_or_after(0)?;
+        let mut time = first;
+        match self.time_at_or_after(local.rem_euclid(DAY_S)) {
+            Some(today) => time = today,
+            None => day += 1,
         }
         loop {
             if let Some(years) = &self.years {
                 let next = years.at_or_after(year)?;
                 if next != year {
-                    (year, month, day) = (next, 1, 1);
-                    time = self.time_at_or_after(0);
+                    (year, month, day, time) = (next, 1, 1, first);
                 }
             } else if year > year_last {
                 return None;
             }
             while let Some(next) = bit_from(self.months, i64::from(month)) {
                 if next as u32 != month {
-                    (month, day) = (next as u32, 1);
-                    time = self.time_at_or_after(0);
+                    (month, day, time) = (next as u32, 1, first);
                 }
                 // `day` is at most 32, one past the longest month.
                 let days = u64::from(self.days.of_month(year, month));
                 if let Some(found) = bit_from(days, i64::from(day)) {
                     if found != i64::from(day) {
-                        time = self.time_at_or_after(0);
+                        time = first;
                     }
-                    return Some(day_of(year, month, found as u32) * DAY_S + time?);
+                    return Some(day_of(year, month, found as u32) * DAY_S + time);
                 }
-                (month, day) = (month + 1, 1);
-                time = self.time_at_or_after(0);
+                (month, day, time) = (month + 1, 1, first);
             }
-            (year, month, day) = (year + 1, 1, 1);
-            time = self.time_at_or_after(0);
+            (year, month, day, time) = (year + 1, 1, 1, first);
         }
     }
 }
