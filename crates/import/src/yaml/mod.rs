@@ -2,7 +2,7 @@
 //!
 //! Read is YAML 1.2 with its core schema, several documents a text, anchors and aliases; a mapping's
 //! keys are texts and each comes once. What always holds: depth and size are bounded, also when aliases multiply
-//! what is written; what [`write`] writes, [`read`] reads back as the same value. Deliberately absent:
+//! what is written; what [`write`](fn@write) writes, [`read`] reads back as the same value. Deliberately absent:
 //! tags other than the core schema's, merge keys, and numbers that JSON does not have.
 
 mod reader;
