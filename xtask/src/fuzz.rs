@@ -1,6 +1,7 @@
-//! Fuzzing of the timer queues: libFuzzer with coverage counters, under AddressSanitizer.
+//! Fuzzing: libFuzzer with coverage counters, under AddressSanitizer.
 //!
-//! The fuzz target is `crates/wheel/fuzz`, a workspace of its own. What cargo-fuzz would do is done
+//! The targets are the timer queues (`crates/wheel/fuzz`) and everything that reads what people wrote
+//! about times (`crates/import/fuzz`), workspaces of their own. What cargo-fuzz would do is done
 //! here, since it is a few flags. What was found to be interesting is kept in the target folder and
 //! is where the next run begins; nothing of it is committed, for a minute finds it again. An input
 //! that crashes is kept too, and how to run it again is said.
@@ -14,7 +15,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::cargo;
 use crate::nightly::{self, Nightly};
 
-const MANIFEST: &str = "crates/wheel/fuzz/Cargo.toml";
+/// What can be fuzzed: the name of the program, its manifest, and the longest input.
+const TARGETS: &[(&str, &str, &str)] = &[
+    ("queues", "crates/wheel/fuzz/Cargo.toml", "-max_len=1024"),
+    ("parsers", "crates/import/fuzz/Cargo.toml", "-max_len=512"),
+];
 
 /// The flags that libFuzzer needs, as cargo-fuzz gives them.
 const FLAGS: &[&str] = &[
@@ -41,17 +46,21 @@ enum Wanted {
 
 /// Builds the fuzz target and runs it.
 pub(crate) fn run(args: &[String]) -> Result<()> {
+    let (&(target, manifest, length), args) = target_of(args)?;
     let wanted = parse(args)?;
     let nightly = Nightly::find()?;
-    let build = ["build", "--release", "--locked", "--manifest-path", MANIFEST];
+    let build = ["build", "--release", "--locked", "--manifest-path", manifest];
     nightly::passed_through(nightly.cargo("fuzz", &build, FLAGS))?;
 
     let folder = nightly::target("fuzz");
-    let mut command = Command::new(folder.join(nightly.host()).join("release/queues"));
+    let mut command = Command::new(folder.join(nightly.host()).join("release").join(target));
     command.current_dir(cargo::root());
     // The fuzz target and the runtime are linked from parts that name the same globals.
     command.env("ASAN_OPTIONS", "detect_odr_violation=0");
-    let (corpus, crashes) = (folder.join("corpus"), folder.join("crashes"));
+    let (corpus, crashes) = match target {
+        "queues" => (folder.join("corpus"), folder.join("crashes")),
+        other => (folder.join("corpus").with_extension(other), folder.join("crashes")),
+    };
     match wanted {
         Wanted::Replay(files) => nightly::passed_through({
             command.args(files);
@@ -63,17 +72,29 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
                     .with_context(|| format!("cannot make {}", folder.display()))?;
             }
             // Long inputs from the start: a fault of a queue takes a history to show.
-            command.args([
-                "-max_len=1024",
-                "-len_control=0",
-                "-timeout=20",
-                "-print_final_stats=1",
-            ]);
+            command.args([length, "-len_control=0", "-timeout=20", "-print_final_stats=1"]);
             command.arg(format!("-max_total_time={seconds}"));
             command.arg(format!("-artifact_prefix={}/", crashes.display())).arg(&corpus);
             nightly::passed_through(command)
-                .map_err(|error| anyhow!("{error}\n{}", advice(&crashes)))
+                .map_err(|error| anyhow!("{error}\n{}", advice(target, &crashes)))
         }
+    }
+}
+
+/// The target that is named first, or the queues; and the other words.
+fn target_of(
+    args: &[String],
+) -> Result<(&'static (&'static str, &'static str, &'static str), &[String])> {
+    match args {
+        [flag, name, rest @ ..] if flag == "--target" => {
+            let found = TARGETS.iter().find(|(target, ..)| target == name);
+            let names: Vec<&str> = TARGETS.iter().map(|(target, ..)| *target).collect();
+            let found = found.with_context(|| {
+                format!("--target {name}: no such target; expected one of {}", names.join(", "))
+            })?;
+            Ok((found, rest))
+        }
+        _ => Ok((&TARGETS[0], args)),
     }
 }
 
@@ -88,12 +109,14 @@ fn parse(args: &[String]) -> Result<Wanted> {
         [flag, files @ ..] if flag == "--replay" && !files.is_empty() => {
             Ok(Wanted::Replay(files.to_vec()))
         }
-        _ => bail!("usage: cargo xtask fuzz [--seconds N | --replay FILE...]"),
+        _ => bail!(
+            "usage: cargo xtask fuzz [--target queues|parsers] [--seconds N | --replay FILE...]"
+        ),
     }
 }
 
 /// What to do with an input that crashes: the newest one, which is the one just found.
-fn advice(crashes: &Path) -> String {
+fn advice(target: &str, crashes: &Path) -> String {
     let files = fs::read_dir(crashes).into_iter().flatten().flatten();
     let newest = files
         .filter_map(|file| Some((file.metadata().ok()?.modified().ok()?, file.path())))
@@ -101,7 +124,7 @@ fn advice(crashes: &Path) -> String {
     match newest {
         None => "the fuzz target failed and left no input behind".to_owned(),
         Some((_, file)) => format!(
-            "an input makes a queue fail. To run it again:\n  cargo xtask fuzz --replay {}",
+            "an input makes the target fail. To run it again:\n  cargo xtask fuzz --target {target} --replay {}",
             file.display()
         ),
     }
