@@ -55,11 +55,7 @@ impl Tx<'_> {
         self.conn.run("SAVEPOINT unit", &[])?;
         let mut done = Vec::with_capacity(unit.writes.len());
         for (index, write) in unit.writes.iter().enumerate() {
-            let answer = if is_alone(write) {
-                self.rule(write)
-            } else {
-                self.one(write).map_err(Stop::from)
-            };
+            let answer = if is_alone(write) { self.rule(write) } else { self.one(write) };
             match answer {
                 Ok(answer) => done.push(answer),
                 Err(Stop::Failed(failure)) => return Err(failure),
