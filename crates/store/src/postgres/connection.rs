@@ -147,17 +147,24 @@ impl Connector {
     /// The settings of each connection: bounds first, then what keeps plans what they are meant to
     /// be. Every statement has an index meant for it, also while a table is new and looks small.
     fn session(&self) -> String {
-        let PostgresOptions { schema, statement_max, lock_max, idle_in_transaction_max, .. } =
-            &self.options;
+        let PostgresOptions {
+            schema,
+            statement_max,
+            lock_max,
+            idle_in_transaction_max,
+            sort_bytes,
+            ..
+        } = &self.options;
         format!(
             "SET search_path = \"{schema}\"; SET statement_timeout = {}; SET lock_timeout = {};
              SET idle_in_transaction_session_timeout = {}; SET client_encoding = 'UTF8';
-             SET default_transaction_isolation = 'read committed'; SET jit = off;
+             SET default_transaction_isolation = 'read committed'; SET jit = off; SET work_mem = {};
              SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
              SET enable_bitmapscan = off; SET plan_cache_mode = force_generic_plan",
             statement_max.as_millis(),
             lock_max.as_millis(),
             idle_in_transaction_max.as_millis(),
+            sort_bytes >> 10,
         )
     }
 }
@@ -183,6 +190,25 @@ impl Connection {
     /// Whether nothing more can be done with it.
     pub(super) fn is_broken(&self) -> bool {
         self.late || self.client.is_closed()
+    }
+
+    /// The statements that were prepared, with their numbers of parameters.
+    #[cfg(test)]
+    pub(super) fn prepared(&self) -> Vec<(&'static str, usize)> {
+        self.statements.iter().map(|(sql, statement)| (*sql, statement.params().len())).collect()
+    }
+
+    /// The first column of what a statement that is not prepared answers.
+    #[cfg(test)]
+    pub(super) fn texts(&mut self, sql: &str) -> Result<Vec<String>, Failure> {
+        use tokio_postgres::SimpleQueryMessage;
+        let answer = wait(self.client.simple_query(sql), self.answer_max);
+        let messages = self.in_time(answer)??;
+        let text = |message: SimpleQueryMessage| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        };
+        Ok(messages.into_iter().filter_map(text).collect())
     }
 
     /// It is in a state that nobody wants to know.

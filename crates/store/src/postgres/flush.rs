@@ -149,17 +149,21 @@ pub(super) const COUNT: &str = "INSERT INTO counters (queue, state, slot, n)
 
 const NOTIFY: &str = "SELECT pg_notify($1, $2)";
 
+// Joins, because the planner may answer an EXISTS by reading all of a table that was small once.
 const NEW_IDS: &str = "SELECT 1 FROM unnest($1::integer[], $2::uuid[]) AS u(namespace, id)
-     WHERE EXISTS (SELECT 1 FROM history_succeeded t WHERE t.id = u.id AND t.namespace = u.namespace)
-        OR EXISTS (SELECT 1 FROM history_other t WHERE t.id = u.id AND t.namespace = u.namespace)
+     JOIN history_succeeded t ON t.id = u.id AND t.namespace = u.namespace
+     UNION ALL SELECT 1 FROM unnest($1::integer[], $2::uuid[]) AS u(namespace, id)
+     JOIN history_other t ON t.id = u.id AND t.namespace = u.namespace
      LIMIT 1";
 
 const NEW_OCCURRENCES: &str = "SELECT 1
      FROM unnest($1::uuid[], $2::text[], $3::bigint[]) AS u(uid, origin, logical)
-     WHERE EXISTS (SELECT 1 FROM history_succeeded t
-             WHERE t.schedule_uid = u.uid AND t.origin = u.origin AND t.logical = u.logical)
-        OR EXISTS (SELECT 1 FROM history_other t
-             WHERE t.schedule_uid = u.uid AND t.origin = u.origin AND t.logical = u.logical)
+     JOIN history_succeeded t
+         ON t.schedule_uid = u.uid AND t.origin = u.origin AND t.logical = u.logical
+     UNION ALL SELECT 1
+     FROM unnest($1::uuid[], $2::text[], $3::bigint[]) AS u(uid, origin, logical)
+     JOIN history_other t
+         ON t.schedule_uid = u.uid AND t.origin = u.origin AND t.logical = u.logical
      LIMIT 1";
 
 /// What belongs to a store and not to a batch.

@@ -2,6 +2,7 @@
 //! connections can do wrong is beside.
 
 mod open;
+mod plans;
 mod races;
 mod recovery;
 
@@ -58,6 +59,11 @@ impl Rival {
 
     fn run(&mut self, sql: &str) {
         self.conn.batch(sql).expect(sql);
+    }
+
+    /// What `EXPLAIN` answers.
+    fn plan(&mut self, sql: &str) -> String {
+        self.conn.texts(sql).expect(sql).join("\n")
     }
 
     /// The backends of this role that wait for a lock and are at work in this schema.

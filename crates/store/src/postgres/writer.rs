@@ -46,6 +46,12 @@ impl Writer {
         Writer { conn: Some(conn), queues: HashMap::new(), slot, channel, retries }
     }
 
+    /// The statements that its connection prepared.
+    #[cfg(test)]
+    pub(super) fn prepared(&self) -> Vec<(&'static str, usize)> {
+        self.conn.as_ref().map(Connection::prepared).unwrap_or_default()
+    }
+
     /// Commits the units as one transaction.
     pub(super) fn commit(
         &mut self,
