@@ -121,10 +121,14 @@ fn run(command: &mut Command, what: &str) -> Result<(), String> {
     Err(format!("{what} failed ({}): {told}", done.status))
 }
 
-/// The folder of the server's programs: on `PATH`, or the newest of Debian's.
+/// The folder of the server's programs: where `TOURBILLON_INITDB` is, on `PATH`, or the newest of
+/// Debian's.
 fn programs() -> Result<PathBuf, String> {
+    let told = std::env::var_os("TOURBILLON_INITDB").map(PathBuf::from);
+    let mut folders: Vec<PathBuf> =
+        told.iter().filter_map(|file| file.parent()).map(Into::into).collect();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders.extend(std::env::split_paths(&path));
     let mut debian: Vec<(u32, PathBuf)> = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
         .flatten()

@@ -172,6 +172,69 @@ fn an_insert_never_comes_between_the_halves_of_a_replace() {
     assert_eq!(w.queries.counts().unwrap().iter().map(|c| c.count).sum::<u64>(), 2);
 }
 
+/// Somebody changes a row between its being read and its being written: what is written is judged by
+/// what is there then.
+#[test]
+fn a_row_that_changes_meanwhile_is_looked_at_again() {
+    let schema = fresh_schema();
+    let a = open(&schema);
+    let w = world(&a);
+    let (moved, gone, kept) = (w.insert_due(T0), w.insert_due(T0), w.insert_due(T0));
+    let mut rival = Rival::new(&schema);
+    rival.run(&format!(
+        "BEGIN; UPDATE tasks SET version = 9 WHERE seq = {}; DELETE FROM tasks WHERE seq = {}",
+        moved.seq.0, gone.seq.0
+    ));
+    let batch = [&moved, &gone, &kept].map(|task| w.unit(vec![close(task, State::Cancelled)]));
+    thread::scope(|scope| {
+        let committing = scope.spawn(|| a.commit(&batch));
+        rival.until_waiting(WRITER, 1);
+        rival.run("COMMIT");
+        let conflict = Err(Refused { index: 0, why: Refusal::Conflict });
+        let results = committing.join().unwrap().unwrap();
+        assert_eq!(results, [conflict.clone(), conflict, Ok(vec![Done::Ok])]);
+    });
+    assert_eq!((w.task(moved.id).version, w.find(gone.id)), (9, None));
+    assert_eq!(w.task(kept.id).state, State::Cancelled);
+}
+
+/// A naming and a removal of one calendar: whichever comes second is refused.
+#[test]
+fn a_calendar_that_is_being_named_is_not_removed() {
+    let schema = fresh_schema();
+    let (a, b) = (open(&schema), open(&schema));
+    let w = world(&a);
+    let put = Write::PutCalendar {
+        namespace: "default".into(),
+        name: "c".into(),
+        version: 0,
+        at: T0,
+        doc: Box::default(),
+    };
+    let Done::Calendar(calendar) = w.must(put) else { panic!("no calendar") };
+    let mut record = crate::conformance::schedules::record(&w, 1, "daily");
+    record.doc.exclude = vec!["c".into()];
+    let naming = [w.unit(vec![Write::PutSchedule(Box::new(record))])];
+    let removal = Write::DeleteCalendar {
+        namespace: w.namespace(),
+        name: "c".into(),
+        version: calendar.version,
+    };
+    let removal = [Unit { fences: Vec::new(), writes: vec![removal] }];
+    let mut rival = Rival::new(&schema);
+    rival.run("BEGIN; LOCK TABLE schedules IN SHARE MODE");
+    thread::scope(|scope| {
+        let first = scope.spawn(|| a.commit(&naming));
+        rival.until_waiting(WRITER, 1);
+        let second = scope.spawn(|| b.commit(&removal));
+        rival.until_waiting(WRITER, 2);
+        rival.run("COMMIT");
+        assert_eq!(first.join().unwrap().unwrap(), [Ok(vec![Done::Ok])]);
+        let refused = Err(Refused { index: 0, why: Refusal::InUse });
+        assert_eq!(second.join().unwrap().unwrap(), [refused]);
+    });
+}
+
 /// Two nodes insert under the same few keys and ids and close what they find, as fast as they can.
 /// Whatever was told is true: what was inserted is there, a taken key was somebody's, every end is one
 /// end, and the counters are what the tables hold.
