@@ -141,30 +141,35 @@ impl Connector {
         let answer_max = self.options.answer_max;
         let mut conn = Connection { client, statements: HashMap::new(), answer_max, late: false };
         conn.batch(&self.session())?;
-        Ok(conn)
+        // A server that is only compatible with PostgreSQL may know none of this, and need none.
+        match conn.batch(&self.tuning()) {
+            Err(failure) if conn.is_broken() => Err(failure),
+            _ => Ok(conn),
+        }
     }
 
-    /// The settings of each connection: bounds first, then what keeps plans what they are meant to
-    /// be. Every statement has an index meant for it, also while a table is new and looks small.
+    /// The bounds of each connection, and where its tables are.
     fn session(&self) -> String {
-        let PostgresOptions {
-            schema,
-            statement_max,
-            lock_max,
-            idle_in_transaction_max,
-            sort_bytes,
-            ..
-        } = &self.options;
+        let PostgresOptions { schema, statement_max, lock_max, idle_in_transaction_max, .. } =
+            &self.options;
         format!(
             "SET search_path = \"{schema}\"; SET statement_timeout = {}; SET lock_timeout = {};
              SET idle_in_transaction_session_timeout = {}; SET client_encoding = 'UTF8';
-             SET default_transaction_isolation = 'read committed'; SET jit = off; SET work_mem = {};
-             SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
-             SET enable_bitmapscan = off; SET plan_cache_mode = force_generic_plan",
+             SET default_transaction_isolation = 'read committed'",
             statement_max.as_millis(),
             lock_max.as_millis(),
             idle_in_transaction_max.as_millis(),
-            sort_bytes >> 10,
+        )
+    }
+
+    /// What keeps plans what they are meant to be: every statement has an index meant for it, also
+    /// while a table is new and looks small.
+    fn tuning(&self) -> String {
+        format!(
+            "SET jit = off; SET work_mem = {}; SET plan_cache_mode = force_generic_plan;
+             SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+             SET enable_bitmapscan = off",
+            self.options.sort_bytes >> 10
         )
     }
 }

@@ -62,7 +62,8 @@ impl TestServer {
         initdb.args(["--no-sync", "--pgdata"]).arg(&data).current_dir(&folder);
         run(owner.apply(&mut initdb), "initdb")?;
         // `pg_ctl` waits until the server takes connections, and at the end until it is gone.
-        let script = "PGCTL=$1; DATA=$2; OPTIONS=$3; FOLDER=$4
+        // Signals to the whole process group are for the tests; this shell sees their end.
+        let script = "trap '' INT TERM HUP; PGCTL=$1; DATA=$2; OPTIONS=$3; FOLDER=$4
             \"$PGCTL\" -D \"$DATA\" -w -t 60 -l \"$FOLDER/log\" -o \"$OPTIONS\" start >/dev/null || exit 1
             echo started
             read -r nothing
