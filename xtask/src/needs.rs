@@ -43,6 +43,13 @@ const NEEDS: &[Need] = &[
         package: "chromium",
         tests: "tests of the web console",
     },
+    Need {
+        what: "PostgreSQL's server",
+        names: &["initdb"],
+        variable: "TOURBILLON_INITDB",
+        package: "postgresql",
+        tests: "tests of the PostgreSQL store (each starts a private server)",
+    },
 ];
 
 /// Sees to it that every program is here, and gives the variables that tests get.

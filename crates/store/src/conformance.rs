@@ -15,7 +15,7 @@ mod lists;
 mod loads;
 pub mod model;
 mod rng;
-mod schedules;
+pub(crate) mod schedules;
 mod units;
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Who holds which shard: the rules of leases, for stores that keep them in one process.
+//! Who holds which shard: the rules of leases, the one definition that stores share.
 //!
 //! Pure: time is in the question. A taken shard gets epoch `max(last + 1, unix seconds)`. A
 //! lease that ran out but was not taken still fences correctly and is renewed at its epoch.
@@ -33,6 +33,13 @@ impl Leases {
     /// Puts back what an earlier process knew: the shard's latest epoch, held by nobody.
     pub(crate) fn restore(&mut self, shard: Shard, epoch: Epoch) {
         self.rows[shard.index()] = Some(LeaseRow { shard, epoch, owner: None, until: Time::MIN });
+    }
+
+    /// Puts a lease as it stands.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn put(&mut self, row: LeaseRow) {
+        let index = row.shard.index();
+        self.rows[index] = Some(row);
     }
 
     /// Nobody holds anything any more.

@@ -10,16 +10,20 @@
 //! - [`store`] and [`queries`]: what a store must do; the `conformance` suite (a feature) checks it.
 //! - [`memory`]: the store for tests and simulation.
 //! - [`sqlite`]: the store of one node.
+//! - `postgres` (a feature): the store that several nodes share.
 
 mod apply;
 pub mod calendar;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod encoding;
 pub mod error;
 pub mod hash;
 pub mod id;
 mod lease;
 pub mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod queries;
 pub mod queue;
 pub mod schedule;
@@ -37,6 +41,8 @@ pub use id::{
     AttemptToken, Epoch, Fence, NamespaceId, Partition, QueueId, SHARDS, Seq, Shard, TaskId,
 };
 pub use memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use queries::Queries;
 pub use queue::{QueueConfig, QueueRecord};
 pub use schedule::{ScheduleDoc, ScheduleRecord};

@@ -8,7 +8,7 @@ use super::World;
 use super::fixture::{T0, spec};
 
 /// A schedule nobody created yet.
-pub(super) fn record(w: &World, uid: u128, name: &str) -> ScheduleRecord {
+pub(crate) fn record(w: &World, uid: u128, name: &str) -> ScheduleRecord {
     ScheduleRecord {
         uid,
         namespace: w.namespace(),

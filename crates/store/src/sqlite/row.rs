@@ -5,19 +5,16 @@
 
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
-use serde::{Deserialize, Serialize};
 
+pub(super) use crate::encoding::{LARGE, Rest, json, parse, parse_joined, rest_json};
 use crate::error::StoreError;
 use crate::id::{NamespaceId, Partition, QueueId, Seq, Shard, TaskId};
 use crate::state::State;
-use crate::task::{AttemptRecord, Retry, ScheduleLink, Stub, StubFlags, Target, Task, TaskSpec};
+use crate::task::{AttemptRecord, ScheduleLink, Stub, StubFlags, Task, TaskSpec};
 use crate::time::Time;
 
 use super::bucket::Columns;
 use super::error::corrupt;
-
-/// Payloads longer than this have a table of their own.
-pub(super) const LARGE: usize = 1024;
 
 /// Columns of a task in `tasks`, without its payload.
 pub(super) const LIVE: &str = "seq, id, namespace, queue, part, shard, state, version, npri, \
@@ -47,58 +44,6 @@ pub(super) const SHARD_STUB: Columns = Columns {
 
 /// Columns of a task, without its payload, in a walk over a bucket.
 pub(super) const LIVE_IN_BUCKET: Columns = Columns { names: LIVE, count: PAYLOAD };
-
-/// The part of a definition without columns of its own.
-#[derive(Serialize)]
-struct RestRef<'a> {
-    target: &'a Target,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timeout: Option<i64>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    at_most_once: bool,
-    #[serde(skip_serializing_if = "is_default")]
-    retry: &'a Retry,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    tags: &'a [(String, String)],
-}
-
-fn is_default(retry: &&Retry) -> bool {
-    **retry == Retry::default()
-}
-
-#[derive(Deserialize)]
-struct Rest {
-    target: Target,
-    #[serde(default)]
-    timeout: Option<i64>,
-    #[serde(default)]
-    at_most_once: bool,
-    #[serde(default)]
-    retry: Retry,
-    #[serde(default)]
-    tags: Vec<(String, String)>,
-}
-
-/// The `spec` column of a definition.
-pub(super) fn rest_json(spec: &TaskSpec) -> Result<String, StoreError> {
-    json(&RestRef {
-        target: &spec.target,
-        timeout: spec.timeout,
-        at_most_once: spec.at_most_once,
-        retry: &spec.retry,
-        tags: &spec.tags,
-    })
-}
-
-/// A value as JSON text.
-pub(super) fn json(value: &impl Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| corrupt(format_args!("no JSON: {error}")))
-}
-
-/// A value from JSON text.
-pub(super) fn parse<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|error| corrupt(format_args!("bad JSON: {error}")))
-}
 
 /// 16 bytes as a number.
 pub(super) fn u128_of(value: ValueRef<'_>) -> Result<u128, StoreError> {
@@ -130,10 +75,7 @@ pub(super) fn task(
         }
     };
     let rest: Rest = parse(text(row, 25)?)?;
-    let attempts: Vec<AttemptRecord> = match text(row, 24)? {
-        "" => Vec::new(),
-        attempts => parse(&format!("[{attempts}]"))?,
-    };
+    let attempts: Vec<AttemptRecord> = parse_joined(text(row, 24)?)?;
     let schedule = match row.get_ref(20)? {
         ValueRef::Null => None,
         uid => Some(ScheduleLink {
