@@ -16,7 +16,9 @@ use crate::cargo;
 use crate::nightly::{self, Nightly};
 
 /// What can be fuzzed: the name of the program, its manifest, and the longest input.
-const TARGETS: &[(&str, &str, &str)] = &[
+type Target = (&'static str, &'static str, &'static str);
+
+const TARGETS: &[Target] = &[
     ("queues", "crates/wheel/fuzz/Cargo.toml", "-max_len=1024"),
     ("parsers", "crates/import/fuzz/Cargo.toml", "-max_len=512"),
 ];
@@ -82,9 +84,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 }
 
 /// The target that is named first, or the queues; and the other words.
-fn target_of(
-    args: &[String],
-) -> Result<(&'static (&'static str, &'static str, &'static str), &[String])> {
+fn target_of(args: &[String]) -> Result<(&'static Target, &[String])> {
     match args {
         [flag, name, rest @ ..] if flag == "--target" => {
             let found = TARGETS.iter().find(|(target, ..)| target == name);
