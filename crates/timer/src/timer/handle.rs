@@ -22,6 +22,8 @@ const CANCELLED: u8 = 1;
 const POLLED: u8 = 2;
 /// The result has been given out.
 const TAKEN: u8 = 4;
+/// Somebody cancels, or has tried to.
+const CLAIMED: u8 = 8;
 
 /// A job that a [`Timer`](super::Timer) was given to run once: to wait for its result (blocking by
 /// [`join`](Self::join), or with `.await`), to cancel it, or to give it another deadline.
@@ -63,6 +65,11 @@ impl<R> JobHandle<R> {
     /// A job that has begun is not interrupted, and the answer is false. O(1).
     #[inline]
     pub fn cancel(&self) -> bool {
+        // Of threads that cancel at the same time one goes on: where the job is does not tell the others
+        // whether it was cancelled or has begun.
+        if self.state.fetch_or(CLAIMED, Ordering::AcqRel) & (CLAIMED | TAKEN) != 0 {
+            return false;
+        }
         let core = &self.door.core;
         match core.lanes.cancel(self.handle) {
             Some(entry) => {
@@ -78,7 +85,8 @@ impl<R> JobHandle<R> {
     }
 
     /// Adds to the state, and gives what it was. Of several threads that share the handle only the one
-    /// that cancelled gets here: whoever polls has the handle to itself.
+    /// that cancels gets here, the others add nothing to what it has claimed, and whoever polls has the
+    /// handle to itself: so the two steps need not be one.
     #[inline]
     fn note(&self, more: u8) -> u8 {
         let before = self.state.load(Ordering::Relaxed);
@@ -89,9 +97,6 @@ impl<R> JobHandle<R> {
     #[cold]
     fn cancel_due(&self) -> bool {
         let watches = &self.door.core.watches;
-        if self.state.load(Ordering::Relaxed) & (CANCELLED | TAKEN) != 0 {
-            return false;
-        }
         let cancelled = watches.cancel(self.handle);
         if cancelled {
             self.note(CANCELLED);

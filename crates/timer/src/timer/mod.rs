@@ -438,6 +438,33 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(30);
 
+    /// Two threads cancelled one pending job, and both were told that they had: the second found it
+    /// neither in the lanes nor begun, and left a mark for a begin that never came.
+    #[test]
+    fn one_of_those_who_cancel_is_told_so() {
+        let timer = Timer::builder().workers(2).build().expect("a thread");
+        let barrier = std::sync::Barrier::new(3);
+        for round in 0..2_000_u64 {
+            // Some are due at about the time.
+            let delay = Duration::from_micros(if round % 2 == 0 { 60_000_000 } else { round % 40 });
+            let job = timer.after(delay, || ()).expect("not full");
+            let cancelled: usize = thread::scope(|scope| {
+                let cancel = || {
+                    barrier.wait();
+                    usize::from(job.cancel())
+                };
+                let others = [scope.spawn(cancel), scope.spawn(cancel)];
+                let own = cancel();
+                others.into_iter().map(|other| other.join().expect("no panic")).sum::<usize>() + own
+            });
+            assert!(cancelled <= 1, "round {round}: {cancelled} were told so");
+            assert!(cancelled == 1 || round % 2 == 1, "round {round}: nobody was");
+            assert_eq!(job.join().is_err(), cancelled == 1, "round {round}");
+        }
+        assert!(timer.wait_idle(SOON));
+        assert_eq!((timer.core().watches.len(), timer.len()), (0, 0));
+    }
+
     /// Whatever becomes of jobs and handles, in whatever order: when all is over, nothing is kept.
     #[test]
     fn nothing_is_kept_of_what_is_over() {
