@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 use tourbillon_schedule::parse_instant;
 
 use crate::service::client::wall_us;
+use crate::service::webhook::{self, header};
 
 /// What came.
 #[derive(Default)]
@@ -30,16 +29,9 @@ pub(super) struct Receiver {
 
 impl Receiver {
     pub(super) async fn start() -> Result<Receiver> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
         let calls = Arc::new(Mutex::new(Calls::default()));
         let shared = Arc::clone(&calls);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let _ = stream.set_nodelay(true);
-                tokio::spawn(answer(stream, Arc::clone(&shared)));
-            }
-        });
+        let address = webhook::listen(move |request| note(request, &shared)).await?;
         Ok(Receiver { address, calls })
     }
 
@@ -47,33 +39,6 @@ impl Receiver {
     pub(super) fn take(&self) -> Calls {
         std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner))
     }
-}
-
-async fn answer(mut stream: TcpStream, calls: Arc<Mutex<Calls>>) -> Result<()> {
-    let mut buffer = Vec::with_capacity(4096);
-    loop {
-        while let Some(length) = request_length(&buffer) {
-            note(&buffer[..length], &calls);
-            buffer.drain(..length);
-            stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await?;
-        }
-        if stream.read_buf(&mut buffer).await? == 0 {
-            return Ok(());
-        }
-    }
-}
-
-/// Bytes of the first request, when it is there as a whole.
-fn request_length(buffer: &[u8]) -> Option<usize> {
-    let head_end = buffer.windows(4).position(|w| w == b"\r\n\r\n")? + 4;
-    let head = std::str::from_utf8(&buffer[..head_end]).ok()?;
-    let length = header(head, "content-length").and_then(|v| v.parse::<usize>().ok()).unwrap_or(0);
-    (buffer.len() >= head_end + length).then_some(head_end + length)
-}
-
-fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
-    let mut fields = head.lines().filter_map(|line| line.split_once(':'));
-    fields.find(|(k, _)| k.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
 }
 
 fn note(request: &[u8], calls: &Mutex<Calls>) {

@@ -4,6 +4,7 @@
 pub(crate) mod client;
 mod receiver;
 pub(crate) mod server;
+pub(crate) mod webhook;
 
 use std::time::{Duration, Instant};
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use hdrhistogram::Histogram;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+
+use super::webhook;
 
 /// See the module.
 pub(crate) struct Receiver {
@@ -38,18 +38,11 @@ impl Seen {
 
 impl Receiver {
     pub(crate) async fn start() -> Result<Receiver> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
         let seen =
             Seen { calls: 0, early: 0, lateness_us: Histogram::new(3)?, first: None, last: None };
         let seen = Arc::new(Mutex::new(seen));
         let shared = Arc::clone(&seen);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let _ = stream.set_nodelay(true);
-                tokio::spawn(answer(stream, Arc::clone(&shared)));
-            }
-        });
+        let address = webhook::listen(move |request| note(request, &shared)).await?;
         Ok(Receiver { address, seen })
     }
 
@@ -73,33 +66,6 @@ impl Receiver {
         }
         Ok(())
     }
-}
-
-async fn answer(mut stream: TcpStream, seen: Arc<Mutex<Seen>>) -> Result<()> {
-    let mut buffer = Vec::with_capacity(4096);
-    loop {
-        while let Some(length) = request_length(&buffer) {
-            note(&buffer[..length], &seen);
-            buffer.drain(..length);
-            stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await?;
-        }
-        if stream.read_buf(&mut buffer).await? == 0 {
-            return Ok(());
-        }
-    }
-}
-
-/// Bytes of the first request, when it is there as a whole.
-fn request_length(buffer: &[u8]) -> Option<usize> {
-    let head_end = buffer.windows(4).position(|w| w == b"\r\n\r\n")? + 4;
-    let head = std::str::from_utf8(&buffer[..head_end]).ok()?;
-    let length = head
-        .lines()
-        .filter_map(|l| l.split_once(':'))
-        .find(|(k, _)| k.eq_ignore_ascii_case("content-length"))
-        .and_then(|(_, v)| v.trim().parse::<usize>().ok())
-        .unwrap_or(0);
-    (buffer.len() >= head_end + length).then_some(head_end + length)
 }
 
 fn note(request: &[u8], seen: &Mutex<Seen>) {
