@@ -6,10 +6,11 @@ use serde::Serialize;
 use tourbillon_schedule::{Crontab as Parsed, CrontabFormat};
 use tourbillon_wire::{Occurrence, Timestamp};
 
+use super::args::ImportArgs;
 use crate::commands::App;
 use crate::exit::Status;
 use crate::output::{Out, opt, text};
-use crate::{crontab, progress, timing, when};
+use crate::{crontab, documents, progress, timing, when};
 
 /// Take over a crontab: a schedule for each line. Running it again changes nothing.
 #[derive(Debug, Args)]
@@ -19,18 +20,8 @@ pub(crate) struct Crontab {
     /// It is a system crontab, with a user in each line (/etc/crontab, /etc/cron.d).
     #[arg(long)]
     system: bool,
-    /// The zone its times are in [default: this machine's, as for cron].
-    #[arg(long, value_name = "ZONE")]
-    tz: Option<String>,
-    /// The queue of the tasks [default: default].
-    #[arg(long, value_name = "NAME")]
-    queue: Option<String>,
-    /// Only show the next times and what cannot be carried over.
-    #[arg(long)]
-    dry_run: bool,
-    /// With --dry-run: how many times to show for each line.
-    #[arg(short, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100), value_name = "N")]
-    n: u32,
+    #[command(flatten)]
+    how: ImportArgs,
 }
 
 /// One line of the crontab, as shown.
@@ -48,17 +39,11 @@ struct Line {
 
 impl Crontab {
     pub(crate) async fn run(self, app: &App) -> anyhow::Result<Status> {
-        let content = match self.file.as_str() {
-            "-" => std::io::read_to_string(std::io::stdin()),
-            file => std::fs::read_to_string(file),
-        }
-        .with_context(|| format!("cannot read {}", self.file))?;
-        let zone_name =
-            self.tz.clone().or_else(crontab::host_zone).unwrap_or_else(|| "UTC".to_owned());
-        let zone = when::zone(&zone_name)?;
+        let content = documents::read(&self.file)?;
+        let (zone_name, zone) = self.how.zone()?;
         let format = if self.system { CrontabFormat::System } else { CrontabFormat::User };
         let parsed = Parsed::parse(&content, format, &zone);
-        if self.tz.is_none() {
+        if self.how.tz.is_none() {
             eprintln!("times are taken to be in {zone_name}, this machine's zone; see --tz");
         }
         for note in &parsed.notes {
@@ -79,7 +64,7 @@ impl Crontab {
             eprintln!("no line of {} runs a command", self.file);
             return Ok(Status::Nothing);
         }
-        if self.dry_run {
+        if self.how.dry_run {
             self.show(app.out, &parsed)?;
         } else {
             self.store(app, &parsed).await?;
@@ -98,7 +83,7 @@ impl Crontab {
                 cron: entry.expr.as_str().to_owned(),
                 tz: entry.zone.name().to_owned(),
                 command: entry.command.clone(),
-                next: timing::preview(&entry.timing(), &[], now, self.n as usize).items,
+                next: timing::preview(&entry.timing(), &[], now, self.how.n as usize).items,
                 next_at: None,
             })
             .collect();
@@ -124,7 +109,7 @@ impl Crontab {
         let bar = progress::bar(Some(parsed.entries.len() as u64), "schedules");
         let mut lines = Vec::new();
         for entry in &parsed.entries {
-            let document = crontab::schedule(entry, self.queue.as_deref());
+            let document = crontab::schedule(entry, self.how.queue.as_deref());
             let stored = client.put_schedule(&entry.name, &document).await.with_context(|| {
                 format!("{}:{}: schedule {}", self.file, entry.line, entry.name)
             })?;

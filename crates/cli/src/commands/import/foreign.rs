@@ -2,37 +2,20 @@
 //! and after, and the storing.
 
 use anyhow::Context;
-use clap::Args;
 use comfy_table::Cell;
 use serde::Serialize;
 use tourbillon_import::{Entry, Import, Options};
 use tourbillon_schedule::{Micros, Zone};
 use tourbillon_wire::Timestamp;
 
+use super::args::ImportArgs;
 use crate::commands::App;
 use crate::exit::Status;
 use crate::output::{Out, opt, printable, text};
-use crate::{crontab, documents, progress, timing, when};
+use crate::{progress, timing, when};
 
 /// Times of each schedule that are compared, so that a change of clocks is among them where they are hours apart.
 const COMPARED: usize = 1_000;
-
-/// The options of every importer.
-#[derive(Debug, Args)]
-pub(crate) struct ForeignArgs {
-    /// The zone of times that name none [default: this machine's].
-    #[arg(long, value_name = "ZONE")]
-    tz: Option<String>,
-    /// The queue of the tasks [default: default].
-    #[arg(long, value_name = "NAME")]
-    queue: Option<String>,
-    /// Only show the next times, before and after, and what cannot be carried over.
-    #[arg(long)]
-    dry_run: bool,
-    /// With --dry-run: how many times to show of each schedule.
-    #[arg(short, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100), value_name = "N")]
-    n: u32,
-}
 
 /// An entry, as shown.
 #[derive(Serialize)]
@@ -57,7 +40,7 @@ struct Line {
     next_at: Option<Timestamp>,
 }
 
-impl ForeignArgs {
+impl ImportArgs {
     /// Reads a text by `read`, and shows or stores what it holds. `file` is what messages call it.
     pub(crate) async fn run(
         &self,
@@ -65,8 +48,7 @@ impl ForeignArgs {
         file: &str,
         read: impl FnOnce(&Options<'_>) -> Import,
     ) -> anyhow::Result<Status> {
-        let name = self.tz.clone().or_else(crontab::host_zone).unwrap_or_else(|| "UTC".to_owned());
-        let zone = when::zone(&name)?;
+        let (name, zone) = self.zone()?;
         let import = read(&Options { zone: &zone, queue: self.queue.as_deref() });
         if self.tz.is_none() {
             eprintln!("times without a zone are taken to be in {name}, this machine's; see --tz");
@@ -207,9 +189,4 @@ async fn store(app: &App, file: &str, entries: &[Entry]) -> anyhow::Result<()> {
     app.out.list(&lines, ["SCHEDULE", "RULE", "TZ", "NEXT"], |line| {
         [text(&line.name), text(&line.rule), text(&line.tz), opt(line.next_at)]
     })
-}
-
-/// The text of a file; `-` is standard input.
-pub(crate) fn read(file: &str) -> anyhow::Result<String> {
-    documents::read(file)
 }

@@ -2,8 +2,9 @@
 
 use clap::Args;
 
-use super::foreign::{self, ForeignArgs};
+use super::args::ImportArgs;
 use crate::commands::App;
+use crate::documents;
 use crate::exit::Status;
 
 /// Take over Kubernetes CronJobs (YAML, several documents a file): a schedule for each. Running it
@@ -13,12 +14,12 @@ pub(crate) struct K8s {
     /// The file; - for standard input, as in `kubectl get cronjobs -A -o yaml | tourbillon import k8s -`.
     file: String,
     #[command(flatten)]
-    how: ForeignArgs,
+    how: ImportArgs,
 }
 
 impl K8s {
     pub(crate) async fn run(self, app: &App) -> anyhow::Result<Status> {
-        let text = foreign::read(&self.file)?;
+        let text = documents::read(&self.file)?;
         self.how.run(app, &self.file, |options| tourbillon_import::kubernetes(&text, options)).await
     }
 }

@@ -5,6 +5,7 @@ use clap::Subcommand;
 use super::App;
 use crate::exit::Status;
 
+mod args;
 mod crontab;
 mod foreign;
 mod k8s;

@@ -2,8 +2,9 @@
 
 use clap::Args;
 
-use super::foreign::{self, ForeignArgs};
+use super::args::ImportArgs;
 use crate::commands::App;
+use crate::documents;
 use crate::exit::Status;
 
 /// Take over Quartz job scheduling data (XML): a schedule for each trigger. Running it again changes
@@ -13,12 +14,12 @@ pub(crate) struct Quartz {
     /// The file; - for standard input.
     file: String,
     #[command(flatten)]
-    how: ForeignArgs,
+    how: ImportArgs,
 }
 
 impl Quartz {
     pub(crate) async fn run(self, app: &App) -> anyhow::Result<Status> {
-        let text = foreign::read(&self.file)?;
+        let text = documents::read(&self.file)?;
         self.how.run(app, &self.file, |options| tourbillon_import::quartz(&text, options)).await
     }
 }

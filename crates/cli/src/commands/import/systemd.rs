@@ -6,8 +6,9 @@ use anyhow::Context;
 use clap::Args;
 use tourbillon_import::Service;
 
-use super::foreign::{self, ForeignArgs};
+use super::args::ImportArgs;
 use crate::commands::App;
+use crate::documents;
 use crate::exit::{Status, usage};
 
 /// Take over a systemd timer: a schedule for each of its OnCalendar, OnUnitActiveSec and
@@ -21,7 +22,7 @@ pub(crate) struct Systemd {
     #[arg(long)]
     systemctl: bool,
     #[command(flatten)]
-    how: ForeignArgs,
+    how: ImportArgs,
 }
 
 impl Systemd {
@@ -30,7 +31,7 @@ impl Systemd {
         let Some(timer) = path.file_name().and_then(|name| name.to_str()) else {
             return Err(usage(format!("{}: expected a .timer file", self.file)));
         };
-        let text = foreign::read(&self.file)?;
+        let text = documents::read(&self.file)?;
         let name = tourbillon_import::service_of(timer, &text);
         let beside = path.with_file_name(&name);
         // A name with a folder in it would be read from there.
@@ -38,7 +39,7 @@ impl Systemd {
         let service = match plain && !self.systemctl && beside.is_file() {
             true => {
                 let shown = beside.to_str().with_context(|| format!("cannot read {name}"))?;
-                Some(foreign::read(shown)?)
+                Some(documents::read(shown)?)
             }
             false => None,
         };
