@@ -382,7 +382,10 @@ async fn schedules_stand_by_the_calendar_that_is_stored() {
 
 /// A client left while its calendar was being written: it was stored, and the schedules were planned by
 /// the old one until the next start.
-#[tokio::test(flavor = "multi_thread")]
+///
+/// On one thread, so that the change cannot be through before the client has left: with several it once
+/// was.
+#[tokio::test]
 async fn a_change_of_a_calendar_goes_on_when_its_client_leaves() {
     let node = node().await;
     let mut left = Box::pin(node.put_calendar(calendar(&["sun"])));
